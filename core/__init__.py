@@ -1,0 +1,1 @@
+"""What Laneway is about: lanes, turns, delivery. Knows no platform and no process wiring."""

@@ -1,0 +1,225 @@
+"""The Channel port: what core asks of a platform, and how a platform says what went wrong.
+
+What a platform cannot do is declared in its limits; core never asks a channel for its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from core.messages import Address, FileRef, Incoming, Keyboard, Part, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLimits:
+    """What a platform can do and how often. Times are seconds, sizes bytes."""
+
+    preview_every_direct: float = 1.0
+    preview_every_group: float = 3.0
+    preview_text: int = 3800  # units of the platform's own counting, shown while a turn works
+    typing_every: float = 4.0  # 0: the platform has no typing sign
+    file_in: int = 20_000_000
+    file_out: int = 50_000_000
+    album_quiet: float = 1.2  # an album is complete after this long without a piece
+    gather_most: float = 5.0  # and never waits longer than this
+    paste_units: int = 3500  # a text at least this long may go on in the next message
+    paste_quiet: float = 2.0
+    chat_rate: float = 1.0  # sends a second into one chat, on average
+    group_rate: float = 20 / 60
+    total_rate: float = 30.0
+    edits: bool = True
+    buttons: bool = True
+    titles: bool = False
+    bare_commands: bool = False  # in groups a known command needs no mention
+    receipts: Mapping[Receipt, str] = field(default_factory=dict)
+
+
+# What core can ask for. Each is carried out once; a retry is the outbox's decision.
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    address: Address
+    part: Part
+    keyboard: Keyboard = ()
+    reply_to: str = ""
+    nonce: str = ""  # the same for every try of one delivery
+
+
+@dataclass(frozen=True, slots=True)
+class SendFile:
+    address: Address
+    path: Path
+    name: str
+    caption: Part | None = None
+    nonce: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Revise:
+    """Replace a sent message's text and keyboard. Doing it twice changes nothing."""
+
+    address: Address
+    message_id: str
+    part: Part
+    keyboard: Keyboard = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    address: Address
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class React:
+    address: Address
+    message_id: str
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Retitle:
+    address: Address
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPress:
+    """What the person who pressed sees, and nobody else."""
+
+    press: str
+    text: str = ""
+    alert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenThread:
+    address: Address
+    title: str
+
+
+Action = Send | SendFile | Revise | Delete | Typing | React | Retitle | AnswerPress | OpenThread
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An action that took effect; ``message_id`` is set where it made a message or a thread."""
+
+    message_id: str = ""
+
+
+class SendError(Exception):
+    """The platform did not do what was asked."""
+
+
+class RateLimited(SendError):
+    """Too many calls. Nothing was done; try again after ``retry_after`` seconds."""
+
+    def __init__(self, retry_after: float, everywhere: bool = False) -> None:
+        super().__init__(f"rate limited for {retry_after} s")
+        self.retry_after = retry_after
+        self.everywhere = everywhere  # the penalty is the token's, not the chat's
+
+
+class NotSent(SendError):
+    """The request certainly never reached the platform; it may be repeated."""
+
+
+class Uncertain(SendError):
+    """The request may have taken effect: time-out while reading, connection lost, 5xx."""
+
+
+class FormatRefused(SendError):
+    """The platform did not accept the markup; plain text may go."""
+
+
+class MessageGone(SendError):
+    """The message to edit or delete is not there any more."""
+
+
+class ThreadGone(SendError):
+    """The thread was deleted or closed; nothing may go anywhere else instead."""
+
+
+class ChatMoved(SendError):
+    """The chat lives on under a new id."""
+
+    def __init__(self, new_chat: str) -> None:
+        super().__init__(f"the chat moved to {new_chat}")
+        self.new_chat = new_chat
+
+
+class Forbidden(SendError):
+    """We may not write there: blocked, removed, or without the right."""
+
+
+class Refused(SendError):
+    """The platform said no for good; its reason is the message."""
+
+
+class FileTooBig(SendError):
+    """The platform does not hand out a file of this size."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        super().__init__(f"{name} is larger than {limit // 1_000_000} MB")
+        self.name = name
+        self.limit = limit
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How a channel's connection is. ``reason`` is empty while it works."""
+
+    reason: str = ""
+    fatal: bool = False  # no retry will help before a person acts (token revoked)
+
+    @property
+    def up(self) -> bool:
+        return not self.reason
+
+
+class Intake(Protocol):
+    """What a channel is handed. It acknowledges to its platform only after ``accept`` returned."""
+
+    async def accept(self, incoming: Sequence[Incoming]) -> None:
+        """Store everything of one batch that has an effect; returns once it is durable.
+
+        Waits as long as the store cannot write.
+        """
+
+    def glance(self, incoming: Sequence[Incoming]) -> None:
+        """Carry out stops without storing anything; for while ``accept`` waits for the disk."""
+
+    def connection(self, channel: str, connection: Connection) -> None:
+        """Report a change of the connection; ``readyz`` and the log say it."""
+
+
+class Channel(Protocol):
+    """One platform. Four methods; all of them may raise only SendError or CancelledError."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def limits(self) -> ChannelLimits: ...
+
+    async def listen(self, intake: Intake) -> None:
+        """Receive until cancelled. Outages are healed or backed off inside, and reported."""
+
+    def render(self, markdown: str) -> list[Part]:
+        """Markdown as the messages that would be sent. Pure; never raises; never empty."""
+
+    async def do(self, action: Action) -> Done:
+        """Carry out one action, once."""
+
+    async def fetch(self, file: FileRef, target: Path) -> None:
+        """Download a file of a received message to ``target``."""

@@ -1,0 +1,229 @@
+"""The Engine port: how a turn is run, steered, answered and stopped, whatever the agent is.
+
+An engine never sees a channel, the store or the lane rules. Its events are the only thing it
+tells; an engine may not invent event types.
+
+The contract of ``Run.events()``, checked by one test class over every engine:
+
+1. ``Started`` comes first, after the hand-shake and before any byte of the prompt left. The prompt
+   is handed over only when the next event is asked for: in between the gateway commits *prompted*.
+2. Then any number of the others.
+3. Exactly one ``Finished`` or ``Unsent``, the last event.
+4. The iteration ends when the agent's processes are gone or handed back warm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from core.turns import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What an engine can do, declared; the gateway does without what is missing and says so."""
+
+    resume: bool = False
+    side: bool = False  # a fork that is read-only by force
+    steer: bool = False
+    compact: bool = False
+    cost: bool = False
+    images: bool = False
+
+
+class Approvals(StrEnum):
+    """When a person is asked: always, unless the engine itself calls it safe, never."""
+
+    ASK = "ask"
+    AUTO = "auto"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file of the prompt, already in the workspace."""
+
+    path: Path
+    mime: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything a turn needs, frozen when it starts."""
+
+    lane: str
+    turn: int
+    folder: Path  # the workspace; exists
+    prompt: str
+    session: str = ""  # the engine's own id of the conversation to go on with; "" a fresh one
+    attachments: Sequence[Attachment] = ()
+    approvals: Approvals = Approvals.ASK
+    model: str = ""
+    effort: str = ""
+    read_only: bool = False  # a side answer: fork of the session, hard read-only
+
+
+# Events -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The session is open. ``resumed``: it is the one that was asked for."""
+
+    session: str
+    model: str = ""
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of the answer; pieces are joined as they are."""
+
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The engine thinks; its words are not part of the answer."""
+
+    delta: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    id: str
+    title: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileMade:
+    """A file for the thread; the gateway checks that it lies in the workspace."""
+
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAsked:
+    """The engine waits for a decision. ``command`` is exactly what will run, in full."""
+
+    id: str
+    tool: str
+    command: str
+    safe: bool = False  # the engine itself calls it safe
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalWithdrawn:
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What this turn has used so far (not since the session began). Cost in US dollars."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SteerSettled:
+    """The fate of an offered message: taken into the turn, or not."""
+
+    turn: int
+    taken: bool
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """Certainly no byte of the prompt left the gateway."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end. ``error`` is in plain words for the thread; empty unless it failed."""
+
+    result: Result
+    error: str = ""
+
+
+Event = (
+    Started | Text | Thought | ToolStarted | ToolEnded | FileMade | ApprovalAsked
+    | ApprovalWithdrawn | Usage | SteerSettled | Unsent | Finished
+)  # fmt: skip
+
+
+class Decision(StrEnum):
+    ALLOW = "allow"
+    DENY = "deny"
+    CANCEL = "cancel"  # the turn is being stopped
+
+
+class EngineError(Exception):
+    """The engine cannot run; the message says in plain words what to do."""
+
+
+class EngineUnready(EngineError):
+    """The engine could not be opened; no prompt left."""
+
+
+class Run(Protocol):
+    """One turn. Made by ``Engine.run``; nothing happens before ``events`` is iterated."""
+
+    def events(self) -> AsyncIterator[Event]: ...
+
+    def answer(self, approval: str, decision: Decision) -> None:
+        """Settle an open approval; unknown and settled ids are ignored."""
+
+    async def steer(self, turn: int, text: str) -> None:
+        """Offer a message to the running turn; ``SteerSettled`` comes before ``Finished``."""
+
+    async def stop(self, grace: float) -> None:
+        """Interrupt at 0, close stdin at ½, TERM at ¾, KILL of the whole tree at ``grace`` seconds.
+
+        ``events`` then yields ``Finished`` and ends. Returns when no process of the turn is alive.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of ``laneway doctor``; ``fix`` says what to do when it is not ok."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+class Engine(Protocol):
+    """One kind of agent, shared by all lanes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def abilities(self) -> Abilities: ...
+
+    def run(self, request: Request) -> Run:
+        """A turn that has not begun. Never blocks, never fails."""
+
+    async def check(self) -> Sequence[Finding]:
+        """Whether program and version fit; starts no turn."""
+
+    async def close(self) -> None:
+        """End every warm process; returns when none is alive."""
