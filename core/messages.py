@@ -93,7 +93,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A button was pressed. ``button`` is our opaque id, ``press`` what the platform wants answered."""
+    """A button was pressed. ``button`` is our id, ``press`` what the platform wants answered."""
 
     identity: str
     press: str

@@ -111,7 +111,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """What is stored about a lane; handed in with `Arrived`, because idle lanes are not in memory."""
+    """What is stored about a lane; comes with `Arrived`, as idle lanes are not in memory."""
 
     ended: int = 0  # ms; end of its last turn
     epoch: int = 0
