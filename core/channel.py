@@ -20,6 +20,7 @@ class ChannelLimits:
     preview_every_direct: float = 1.0
     preview_every_group: float = 3.0
     preview_text: int = 3800  # units of the platform's own counting, shown while a turn works
+    preview_footer: bool = True  # a line under the preview that says what is going on
     typing_every: float = 4.0  # 0: the platform has no typing sign
     file_in: int = 20_000_000
     file_out: int = 50_000_000

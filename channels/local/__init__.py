@@ -1,0 +1,1 @@
+"""The built-in channel of the terminal and the web chat."""

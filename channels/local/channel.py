@@ -1,0 +1,218 @@
+"""The local channel: lanes named by their owner, watched by terminals and pages in this process.
+
+It is a channel like any other: messages come in through ``say`` and ``press``, and what core asks
+for is kept as frames for whoever watches the lane. It must not know sockets, pages or lane rules.
+Nothing is replayed here: what was said before is in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.channel import (
+    Action,
+    AnswerPress,
+    Channel,
+    ChannelLimits,
+    Connection,
+    Delete,
+    Done,
+    Intake,
+    OpenThread,
+    React,
+    Refused,
+    Retitle,
+    Revise,
+    Send,
+    SendFile,
+    Typing,
+)
+from core.lane_ids import LOCAL
+from core.messages import Address, Button, FileRef, Keyboard, Message, Part, Press
+
+LIMITS = ChannelLimits(
+    preview_every_direct=0.1,
+    preview_every_group=0.1,
+    preview_text=1_000_000,
+    preview_footer=False,  # a terminal prints what is new; a footer would be printed with it
+    typing_every=0,
+    paste_units=1_000_000_000,  # nothing splits a text on its way here
+    chat_rate=1000.0,
+    group_rate=1000.0,
+    total_rate=10_000.0,
+)
+FRAMES_KEPT = 1000  # a watcher this far behind is cut off, so that it cannot fill the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What one watcher of a lane sees: a message's text as it is now, or a file."""
+
+    kind: str  # sent | revised | deleted | file | private
+    message_id: str = ""
+    text: str = ""
+    keyboard: Keyboard = ()
+    path: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """The frame for a socket or a page."""
+        buttons = [[_button(button) for button in row] for row in self.keyboard]
+        return {
+            "kind": self.kind,
+            "message_id": self.message_id,
+            "text": self.text,
+            "buttons": buttons,
+            "path": self.path,
+        }
+
+
+def _button(button: Button) -> dict[str, str]:
+    return {"id": button.id, "label": button.label, "style": button.style.value}
+
+
+class Watch:
+    """The frames of one lane for one watcher, in order."""
+
+    def __init__(self) -> None:
+        self._frames: asyncio.Queue[Frame | None] = asyncio.Queue(FRAMES_KEPT)
+        self._lost = False
+
+    def put(self, frame: Frame) -> None:
+        if self._frames.full():
+            self._lost = True
+            return
+        self._frames.put_nowait(frame)
+
+    async def get(self) -> Frame:
+        """The next frame; ConnectionError once the watcher has fallen too far behind."""
+        if self._lost and self._frames.empty():
+            raise ConnectionError("this watcher fell too far behind")
+        frame = await self._frames.get()
+        if frame is None:
+            raise ConnectionError("the channel is closed")
+        return frame
+
+    def get_nowait(self) -> Frame | None:
+        return None if self._frames.empty() else self._frames.get_nowait()
+
+
+class LocalChannel(Channel):
+    """Who may speak here was settled before: by the socket's file mode, or by the sign-in."""
+
+    name = LOCAL
+    limits = LIMITS
+
+    def __init__(self, new_id: Callable[[], str], now: Callable[[], int]) -> None:
+        self._new_id = new_id  # unique for ever: ids of messages and of presses
+        self._now = now  # milliseconds since 1970
+        self._watches: dict[str, set[Watch]] = {}
+        self._intake: Intake | None = None
+        self._presses: dict[str, asyncio.Future[str]] = {}
+
+    async def listen(self, intake: Intake) -> None:
+        self._intake = intake
+        intake.connection(self.name, Connection())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._intake = None
+
+    def render(self, markdown: str) -> list[Part]:
+        """Markdown as it is: terminals and pages read it themselves."""
+        return [Part(markdown if markdown.strip() else "(empty)")]
+
+    @contextmanager
+    def watch(self, lane: str) -> Iterator[Watch]:
+        """See what is shown in ``lane`` from now on."""
+        watch = Watch()
+        self._watches.setdefault(lane, set()).add(watch)
+        try:
+            yield watch
+        finally:
+            watchers = self._watches[lane]
+            watchers.discard(watch)
+            if not watchers:
+                del self._watches[lane]
+
+    async def say(self, lane: str, sender: str, name: str, text: str) -> str:
+        """A message of ``sender``; returns its identity once it is durable."""
+        ident = self._new_id()
+        message = Message(
+            identity=f"{LOCAL}:{ident}",
+            message_id=ident,
+            address=Address(LOCAL, lane),
+            sender=sender,
+            sender_name=name,
+            text=text,
+            at=self._now(),
+            direct=True,
+        )
+        await self._listening().accept([message])
+        return message.identity
+
+    async def press(self, lane: str, sender: str, name: str, button: str, message_id: str) -> str:
+        """A pressed button; returns the private answer, empty when there is none."""
+        ident = self._new_id()
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._presses[ident] = answer
+        press = Press(
+            identity=f"{LOCAL}:press:{ident}",
+            press=ident,
+            address=Address(LOCAL, lane),
+            sender=sender,
+            sender_name=name,
+            button=button,
+            message_id=message_id,
+            direct=True,
+        )
+        try:
+            await self._listening().accept([press])
+            async with asyncio.timeout(5):
+                return await answer
+        except TimeoutError:
+            return ""
+        finally:
+            del self._presses[ident]
+
+    async def do(self, action: Action) -> Done:
+        match action:
+            case Send(address, part, keyboard):
+                return self._show(address, "sent", self._new_id(), part, keyboard)
+            case Revise(address, message_id, part, keyboard):
+                return self._show(address, "revised", message_id, part, keyboard)
+            case Delete(address, message_id):
+                return self._show(address, "deleted", message_id, Part(""), ())
+            case SendFile(address, path, name):
+                frame = Frame("file", self._new_id(), text=name, path=str(path))
+                return self._frame(address, frame)
+            case AnswerPress(press, text):
+                waiting = self._presses.get(press)
+                if waiting and not waiting.done():
+                    waiting.set_result(text)
+                return Done()
+            case OpenThread():
+                raise Refused("a local lane has no threads")
+            case Typing() | React() | Retitle():
+                return Done()
+
+    async def fetch(self, file: FileRef, target: Path) -> None:
+        raise Refused(f"{file.name} is not kept here")
+
+    def _listening(self) -> Intake:
+        if self._intake is None:
+            raise ConnectionError("the gateway is not taking messages yet")
+        return self._intake
+
+    def _show(
+        self, address: Address, kind: str, message_id: str, part: Part, keyboard: Keyboard
+    ) -> Done:
+        return self._frame(address, Frame(kind, message_id, part.text, keyboard))
+
+    def _frame(self, address: Address, frame: Frame) -> Done:
+        for watch in self._watches.get(address.chat, ()):
+            watch.put(frame)
+        return Done(frame.message_id)
