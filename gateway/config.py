@@ -1,0 +1,236 @@
+"""Where settings come from, and everything that is wrong with them at once.
+
+The environment wins over ``.env`` in the current folder, that one over ``.env`` in the home, and
+that over what was saved in the database. It must not know what a setting is used for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from dotenv.parser import parse_stream
+
+from gateway.settings_table import EngineName, Settings, SlackMode, TelegramMode, table
+from gateway.values import MailServer, Secret, folder
+
+__all__ = ["BadSettings", "Given", "Settings", "Source", "load", "parse", "read", "secrets_of"]
+
+PREFIX = "LANEWAY_"
+_HOME = "LANEWAY_HOME"
+_ADDING = frozenset({"admins", "members", "places", "bots", "admin_emails", "member_emails"})
+
+
+class BadSettings(Exception):
+    """The settings cannot be used."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Source(StrEnum):
+    """Where a value comes from, in words for people."""
+
+    ENVIRONMENT = "the environment"
+    FOLDER = ".env in this folder"
+    HOME = ".env in the home"
+    SAVED = "saved on the settings page"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value as it was written, and where."""
+
+    value: str
+    source: Source
+
+
+def load(
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    saved: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings of this process, or BadSettings with all that is wrong."""
+    given, problems = read(os.environ if environ is None else environ, cwd or Path.cwd())
+    for name, value in (saved or {}).items():
+        given.setdefault(name, Given(value, Source.SAVED))
+    return parse(given, problems, saved or {})
+
+
+def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[str]]:
+    """Every LANEWAY_ name that is set anywhere, and what is wrong with the files."""
+    problems: list[str] = []
+    given = {
+        name: Given(value.strip(), Source.ENVIRONMENT)
+        for name, value in environ.items()
+        if name.startswith(PREFIX)
+    }
+    here = cwd / ".env"
+    _add(given, here, Source.FOLDER, problems)
+    home = folder((given[_HOME].value if _HOME in given else "") or "~/.laneway")
+    if home / ".env" != here:
+        before = _HOME in given
+        _add(given, home / ".env", Source.HOME, problems)
+        if not before and _HOME in given and folder(given.pop(_HOME).value) != home:
+            problems.append(
+                f"{_HOME} in {home / '.env'} names another folder: a home cannot move itself;"
+                " set it in the environment instead"
+            )
+    return given, problems
+
+
+def _add(given: dict[str, Given], path: Path, source: Source, problems: list[str]) -> None:
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            lines = list(parse_stream(stream))
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        problems.append(f"{path} cannot be read: {getattr(error, 'strerror', '') or 'not UTF-8'}")
+        return
+    found: dict[str, str] = {}
+    for line in lines:
+        if line.error:
+            problems.append(f"{path}, line {line.original.line}: write NAME=value")
+        elif line.key and line.key.startswith(PREFIX):
+            found[line.key] = (line.value or "").strip()
+    for name, value in found.items():
+        given.setdefault(name, Given(value, source))
+
+
+def parse(
+    given: Mapping[str, Given],
+    problems: Sequence[str] = (),
+    saved: Mapping[str, str] | None = None,
+) -> Settings:
+    """Typed settings of what was given; an empty value counts as not set."""
+    problems = list(problems)
+    rows = {row.name: row for row in table()}
+    typed: dict[str, Any] = {}
+    unread: set[str] = set()
+    for name, one in given.items():
+        if name not in rows:
+            problems.append(_unknown(name, one, list(rows)))
+        elif one.value:
+            try:
+                typed[rows[name].field] = rows[name].read(one.value)
+            except ValueError as error:
+                problems.append(f"{name} ({one.source}) {error}")
+                unread.add(name)
+    for name, value in (saved or {}).items():
+        row = rows.get(name)
+        if row and row.field in _ADDING and row.field in typed and value:
+            typed[row.field] |= row.read(value)
+    settings = replace(Settings(), **typed)
+    problems += [words for names, words in contradictions(settings) if not unread & names]
+    if problems:
+        raise BadSettings(problems)
+    return settings
+
+
+def _unknown(name: str, one: Given, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1, 0.7)
+    hint = f"did you mean {near[0]}?" if near else "see .env.example for those there are"
+    return f"{name} ({one.source}) is no setting: {hint}"
+
+
+def contradictions(settings: Settings) -> Iterator[tuple[set[str], str]]:
+    """Settings that are good one by one but not together: the names involved, and why."""
+    yield from _webhooks(settings)
+    yield from _engines(settings)
+    slack = {"LANEWAY_SLACK_BOT_TOKEN", "LANEWAY_SLACK_APP_TOKEN"}
+    if settings.slack_app_token and not settings.slack_bot_token:
+        yield slack, "LANEWAY_SLACK_APP_TOKEN also needs LANEWAY_SLACK_BOT_TOKEN"
+    socket = settings.slack_mode is SlackMode.SOCKET
+    if socket and settings.slack_bot_token and not settings.slack_app_token:
+        yield slack, "LANEWAY_SLACK_BOT_TOKEN also needs LANEWAY_SLACK_APP_TOKEN in socket mode"
+    if settings.workspace == settings.home:
+        yield (
+            {_HOME, "LANEWAY_WORKSPACE"},
+            "LANEWAY_WORKSPACE is the home itself: agents would work on the gateway's database;"
+            " name another folder",
+        )
+
+
+def _webhooks(settings: Settings) -> Iterator[tuple[set[str], str]]:
+    wanted = (
+        (
+            settings.telegram_mode is TelegramMode.WEBHOOK,
+            "LANEWAY_TELEGRAM_MODE",
+            "LANEWAY_TELEGRAM_WEBHOOK_SECRET",
+            settings.telegram_webhook_secret,
+        ),
+        (
+            settings.slack_mode is SlackMode.WEBHOOK,
+            "LANEWAY_SLACK_MODE",
+            "LANEWAY_SLACK_SIGNING_SECRET",
+            settings.slack_signing_secret,
+        ),
+    )
+    for webhook, mode, secret, value in wanted:
+        if webhook and not value:
+            yield {secret}, f"{mode}=webhook also needs {secret}: anyone could send updates else"
+        if webhook and not settings.web_url:
+            yield {"LANEWAY_WEB_URL"}, f"{mode}=webhook also needs LANEWAY_WEB_URL"
+
+
+def _engines(settings: Settings) -> Iterator[tuple[set[str], str]]:
+    chosen = {
+        "LANEWAY_ENGINE": settings.engine,
+        "LANEWAY_FALLBACK_ENGINE": settings.fallback_engine,
+    }
+    for name, engine in chosen.items():
+        if engine is EngineName.ACP and not settings.acp_command:
+            yield {"LANEWAY_ACP_COMMAND"}, f"{name}=acp also needs LANEWAY_ACP_COMMAND"
+        if engine is EngineName.OPENAI and not settings.openai_base_url:
+            yield {"LANEWAY_OPENAI_BASE_URL"}, f"{name}=openai also needs LANEWAY_OPENAI_BASE_URL"
+        if engine is EngineName.OPENAI and not settings.openai_model:
+            yield {"LANEWAY_OPENAI_MODEL"}, f"{name}=openai also needs LANEWAY_OPENAI_MODEL"
+    if settings.fallback_engine is settings.engine:
+        yield set(chosen), "LANEWAY_FALLBACK_ENGINE is the same as LANEWAY_ENGINE: name another"
+
+
+def secrets_of(settings: Settings) -> frozenset[str]:
+    """Every text that must never be seen, passwords inside addresses among them."""
+    found: set[str] = set()
+    for one in fields(settings):
+        match getattr(settings, one.name):
+            case Secret() as secret:
+                found.add(secret.reveal())
+            case MailServer(password=password):
+                found.add(password.reveal())
+            case str() as value if "://" in value:
+                found.add(unquote(urlsplit(value).password or ""))
+    found.add(settings.telegram_token.reveal().partition(":")[2])
+    return frozenset(found - {""})
+
+
+def example() -> str:
+    """The text of ``.env.example``: every setting with its default."""
+    lines = [
+        "# Every setting of Laneway with its default. Copy this file to .env in the folder you",
+        "# start from, or in LANEWAY_HOME, and uncomment what you change. The environment wins",
+        "# over both. Durations read 90s, 15m, 6h, 2d; money reads 1.50 (US dollars); lists are",
+        "# comma-separated.",
+    ]
+    group = ""
+    for row in table():
+        if row.group != group:
+            group = row.group
+            lines += ["", f"# --- {group} ---"]
+        lines += ["", *textwrap.wrap(row.meaning, 97, initial_indent="# ", subsequent_indent="# ")]
+        lines.append(f"#{row.name}={row.default}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(example())
