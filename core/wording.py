@@ -1,0 +1,294 @@
+"""What the gateway itself says: every notice, refusal and mark, as Markdown. Pure.
+
+Plain words and, where there is one, the next step. Words of people and agents are quoted so that
+they can neither ping nor bring markup of their own. It must not know platforms or the store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from core.turns import News, Refusal, Refuse, Status, StopKind, Tell, Turn
+
+Names = Callable[[str], str]  # a person's id to the name others know them by
+
+LABEL_WORDS = 60  # characters of a message that stand for it in notices
+_MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~$&=^:])")
+_BLANKS = re.compile(r"\s+")
+_PING = re.compile(r"@(?=\w)")
+_INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # would turn the rest around
+
+UNFINISHED = "_(unfinished)_"
+EMPTY_ANSWER = "_The agent finished without a word._"
+EMPTY_MESSAGE = "There was no text in that message. Say what I should do."
+VOICE_UNHEARD = (
+    "I cannot listen to voice notes: no transcription service is set up here. "
+    "Please send it as text, or with a caption."
+)
+VOICE_REMARK = "(A voice note came with this message; the recording could not be read.)"
+STRANGER_PRESS = "This is not for you."
+UNKNOWN_PRESS = "This button is no longer in use."
+TURN_OVER_PRESS = "That turn is over already."
+NOT_YOURS_PRESS = "Only the person who asked, or an admin, can do this."
+DRAINING = "I am restarting. Your message is kept and runs after the restart."
+
+
+def plain(text: str) -> str:
+    """Somebody's words inside a notice: no markup, no ping, one line."""
+    line = _INVISIBLE.sub("", _BLANKS.sub(" ", text).strip())
+    return _PING.sub("@\u200b", _MARKS.sub(r"\\\1", line))
+
+
+def label(text: str, most: int = LABEL_WORDS) -> str:
+    """The first words of a message, to tell it from others; not yet quoted."""
+    line = _BLANKS.sub(" ", text).strip()
+    if len(line) <= most:
+        return line
+    cut = line[: most - 1]
+    head, blank, _ = cut.rpartition(" ")
+    return (head if blank and len(head) > most // 2 else cut).rstrip(" ,;:") + "…"
+
+
+def quoted(text: str) -> str:
+    """A label as it stands in a notice."""
+    return f'"{plain(text)}"' if text.strip() else "a message"
+
+
+def duration(ms: int) -> str:
+    """How long something takes, in the two largest units that matter."""
+    seconds = max(0, ms // 1000)
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 60:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{hours} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+    return f"{days} days"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def ordinal(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
+def listing(labels: Sequence[str], most: int = 10) -> str:
+    """Quoted labels as a list; the rest is counted."""
+    lines = [f"- {quoted(entry)}" for entry in labels[:most]]
+    if len(labels) > most:
+        lines.append(f"- and {len(labels) - most} more")
+    return "\n".join(lines)
+
+
+# Refusals ---------------------------------------------------------------------------------
+
+
+def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
+    """Why something was not done, and what to do instead."""
+    it = quoted(what) if what else "That"
+    match reason:
+        case Refusal.QUEUE_FULL:
+            full = f" ({count(limit, 'message')})" if limit is not None else ""
+            return (
+                f"Not accepted: the queue here is full{full}, so {it} will not run. "
+                "Send it again when some have run, or make room with /drop."
+            )
+        case Refusal.NO_SIDE:
+            return (
+                "The agent of this thread cannot answer on the side, so I did not ask it. "
+                "Send the question without /btw and it waits its turn."
+            )
+        case Refusal.SIDE_BUSY:
+            return (
+                "A side answer is already being written. "
+                "Ask again when it is there, or send the question without /btw to queue it."
+            )
+        case Refusal.NO_STEER:
+            return "The running turn cannot take a message now. It stays in the queue."
+        case Refusal.NOT_YOURS:
+            return "Only the person who asked, or an admin, can do this."
+        case Refusal.NOTHING_RUNS:
+            return "Nothing runs here."
+        case Refusal.NOT_WAITING:
+            return "That message does not wait any more."
+        case Refusal.DRAINING:
+            return f"I am shutting down, so {it} was not started. Send it again in a minute."
+
+
+def refuse(command: Refuse, limit: int | None = None) -> str:
+    """The answer to a message that was not accepted."""
+    return refusal(command.reason, command.turn.label, limit)
+
+
+# News -------------------------------------------------------------------------------------
+
+
+def tell(command: Tell, names: Names) -> str:
+    """The notice for the thread."""
+    turn = command.turn
+    what = quoted(turn.label) if turn else "the turn"
+    match command.news:
+        case News.STOPPED:
+            return _stopped(command, names)
+        case News.NOTHING:
+            return "Nothing to stop: nothing runs or waits here."
+        case News.DROPPED:
+            gone = command.dropped or ((turn,) if turn else ())
+            return _dropped(gone) or "Nothing was dropped."
+        case News.ENDED:
+            return _ended(turn) if turn else "The turn ended early."
+        case News.INTERRUPTED:
+            return (
+                f"A restart cut off the work on {what}. What was done stays done; "
+                "nothing runs again by itself. Press *continue* to go on from there."
+            )
+        case News.GIVEN_UP:
+            return (
+                f"The agent could not be reached for {what}, also on a second try. "
+                "Press *run again*, or send it once more."
+            )
+        case News.STEERED:
+            return f"Handed {what} to the running turn."
+        case News.STEER_UNCERTAIN:
+            return (
+                f"I handed {what} to the running turn but cannot tell whether it was read. "
+                "Press *send again* if the answer does not cover it."
+            )
+        case News.SIDE_CUT_OFF:
+            return f"A restart cut off the side answer to {what}. Press *ask again* to repeat it."
+        case News.DENIED:
+            return refusal(command.reason or Refusal.NOT_YOURS, turn.label if turn else "")
+
+
+def _whose(turn: Turn, by: str, names: Names) -> str:
+    if turn.origin.job:
+        return f"{quoted(turn.label)} (a {turn.origin.value})"
+    if turn.person and turn.person != by:
+        return f"{quoted(turn.label)} of {plain(names(turn.person))}"
+    return quoted(turn.label)
+
+
+def _stopped(command: Tell, names: Names) -> str:
+    turn, by = command.turn, command.by
+    who = plain(names(by)) if by else "The gateway"
+    gone = _dropped(command.dropped)
+    if turn is None:
+        return f"{who} cleared the queue. {gone}" if gone else f"{who} stopped this thread."
+    kind = turn.stop.kind if turn.stop else StopKind.STOP
+    verb = {StopKind.SKIP: "skipped", StopKind.INTERRUPT: "interrupted"}.get(kind, "stopped")
+    said = f"{who} {verb} {_whose(turn, by, names)}."
+    return f"{said} {gone}" if gone else said
+
+
+def _dropped(turns: Sequence[Turn]) -> str:
+    if not turns:
+        return ""
+    if len(turns) == 1:
+        return f"Dropped {quoted(turns[0].label)}."
+    return f"Dropped {count(len(turns), 'message')}:\n{listing([turn.label for turn in turns])}"
+
+
+def _ended(turn: Turn) -> str:
+    what = quoted(turn.label)
+    match turn.status, turn.stop.kind if turn.stop else None:
+        case Status.FAILED, _:
+            return failed(turn.label, "")
+        case Status.INTERRUPTED, _:
+            return (
+                f"{what} was cut off because I am shutting down. "
+                "Press *continue* when I am back to go on from there."
+            )
+        case Status.DROPPED, _:
+            return f"{what} was dropped and will not run."
+        case _, StopKind.LIMIT:
+            return (
+                f"{what} took longer than the time limit and was stopped. Send it in smaller parts."
+            )
+        case _, StopKind.BUDGET:
+            return f"{what} reached its spend cap and was stopped."
+        case _, StopKind.INTERRUPT:
+            return f"{what} was interrupted by a newer message."
+        case _:
+            return f"{what} was stopped."
+
+
+def failed(what: str, error: str) -> str:
+    """A turn that failed; ``error`` is in plain words and may come from the engine."""
+    reason = label(error, 400)
+    said = f"{quoted(what)} failed" + (f": {plain(reason)}" if reason else ".")
+    if said[-1] not in ".!?…":
+        said += "."
+    return f"{said} The thread is free: send it again, or something else."
+
+
+def too_big(name: str, limit: int) -> str:
+    """A file that the platform does not hand out."""
+    return (
+        f"The file {quoted(name)} is too large for me: the limit here is {limit // 1_000_000} MB. "
+        "I did not start anything; send a smaller file, or a link."
+    )
+
+
+def thread_gone(title: str) -> str:
+    return f"The thread {quoted(title)} is closed or was deleted, so I cannot answer there."
+
+
+# The waiting notice -----------------------------------------------------------------------
+
+
+def waiting_behind(waiting: int, running: str, ms: int, asking: bool = False) -> str:
+    """Messages that wait for the lane's running turn."""
+    state = "waiting for a decision" if asking else f"running {duration(ms)}"
+    return f"Waiting: {count(waiting, 'message')} behind {quoted(running)}, {state}."
+
+
+def waiting_slot(waiting: int, running: int, place: int) -> str:
+    """Messages that wait for a place under the cap."""
+    place_words = f", you are {ordinal(place)}" if place else ""
+    return (
+        f"Waiting: {count(waiting, 'message')}; waiting for a free slot, "
+        f"{running} running{place_words}."
+    )
+
+
+def waiting_person(waiting: int, limit: int) -> str:
+    return (
+        f"Waiting: {count(waiting, 'message')}; {count(limit, 'turn')} of yours run already, "
+        "the next starts when one ends."
+    )
+
+
+def waiting_folder(waiting: int) -> str:
+    return (
+        f"Waiting: {count(waiting, 'message')}; another thread is working in the same folder, "
+        "this one goes on after it."
+    )
+
+
+def waiting_paused(waiting: int, reason: str = "") -> str:
+    why = f" ({plain(reason)})" if reason else ""
+    return (
+        f"Waiting: {count(waiting, 'message')}; paused{why}. They are kept, and run after /resume."
+    )
+
+
+def waiting_restart(waiting: int) -> str:
+    return f"Waiting: {count(waiting, 'message')}; I am restarting, and they run right after."
+
+
+# Shown with an answer ---------------------------------------------------------------------
+
+
+def unfinished(text: str) -> str:
+    """What an answer looked like when its turn ended early."""
+    return f"{text.rstrip()}\n\n{UNFINISHED}" if text.strip() else UNFINISHED
+
+
+def own_turn_of_piece(what: str) -> str:
+    """The remark for the agent when a piece came after its message had started."""
+    return f'(This belongs to the earlier message "{label(what)}"; it arrived late.)'
