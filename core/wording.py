@@ -14,7 +14,7 @@ from core.turns import News, Refusal, Refuse, Status, StopKind, Tell, Turn
 Names = Callable[[str], str]  # a person's id to the name others know them by
 
 LABEL_WORDS = 60  # characters of a message that stand for it in notices
-_MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~$&=^:])")
+_MARKS = re.compile(r"([\\`*_\[\]<>~|&$])")  # what is markup anywhere in a line
 _BLANKS = re.compile(r"\s+")
 _PING = re.compile(r"@(?=\w)")
 _INVISIBLE = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # would turn the rest around
