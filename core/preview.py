@@ -1,0 +1,167 @@
+"""What a thread is shown while a turn works: the end of the text so far, and what is going on.
+
+Pure: events and elapsed seconds go in, text comes out. The preview is plain text without markup,
+so that half a bold span or an open fence can never be refused. It must not know tasks or clocks.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from core.engines.base import Event, Text, Thought, ToolEnded, ToolStarted
+from core.messages import clean
+
+ELLIPSIS = "…"
+TOOL_WORDS = 60  # characters of a tool's title in the footer
+_GAP = "\n\n"
+_JOINERS = frozenset({0x200D, 0xFE0E, 0xFE0F, 0x20E3})  # zero-width joiner, variants, keycap
+_LOOK = 2  # a frame looks at this many times its own length, for the border of a line
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One picture of a running turn. ``text`` alone is what stays when the turn is cut off."""
+
+    text: str
+    footer: str = ""
+
+    @property
+    def shown(self) -> str:
+        return _GAP.join(piece for piece in (self.text, self.footer) if piece)
+
+
+class Picture:
+    """The text and the phase of one running turn."""
+
+    def __init__(self, limit: int, footer: bool = True) -> None:
+        self._limit = limit
+        self._footer = footer
+        self._pieces: list[str] = []
+        self._tools: dict[str, str] = {}  # open ones, the newest last
+        self._writing = False
+        self.wordy = False  # there is text that can be seen
+
+    def feed(self, event: Event) -> bool:
+        """Take an event in; True if the picture changed."""
+        match event:
+            case Text(delta) if delta:
+                self._pieces.append(delta)
+                self.wordy = self.wordy or not delta.isspace()
+                self._writing = True
+            case Thought():
+                changed = self._writing
+                self._writing = False
+                return changed
+            case ToolStarted(tool, title):
+                self._tools[tool] = _one_line(title)
+                self._writing = False
+            case ToolEnded(tool):
+                return self._tools.pop(tool, None) is not None
+            case _:
+                return False
+        return True
+
+    @property
+    def text(self) -> str:
+        """All of the text so far."""
+        return clean(self._joined())
+
+    def frame(self, elapsed: float) -> Frame:
+        """How it looks now; ``elapsed`` are the seconds since the turn began."""
+        footer = f"{self._phase()} · {spoken(elapsed)}" if self._footer else ""
+        room = self._limit - (units(footer) + units(_GAP) if footer else 0)
+        whole = self._joined()
+        seen = whole[-_LOOK * self._limit :]
+        return Frame(tail(_whole(seen), room, cut=len(seen) < len(whole)).strip(), footer)
+
+    def _phase(self) -> str:
+        if self._tools:
+            return f"🔧 {next(reversed(self._tools.values()))}"
+        return "⏳ writing…" if self._writing else "⏳ thinking…"
+
+    def _joined(self) -> str:
+        whole = "".join(self._pieces)
+        self._pieces = [whole]
+        return whole
+
+
+def units(text: str) -> int:
+    """Length in UTF-16 units, which no platform counts more strictly."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def tail(text: str, limit: int, *, cut: bool = False) -> str:
+    """The end of ``text`` in at most ``limit`` units, from the start of a line if one is near.
+
+    Never cuts a character that is made of several: an emoji with its modifiers, a flag, a letter
+    with its accents. ``cut``: something was left off before already.
+    """
+    if not cut and units(text) <= limit:
+        return text
+    room = limit - units(ELLIPSIS)
+    start = len(text)
+    while start and room >= (cost := 2 if ord(text[start - 1]) > 0xFFFF else 1):
+        room -= cost
+        start -= 1
+    while start < len(text) and _inside(text, start):
+        start += 1
+    line = text.find("\n", start) + 1
+    if 0 < line <= start + limit // 4 and line < len(text):
+        start = line
+    return ELLIPSIS + text[start:].lstrip()
+
+
+def spoken(seconds: float) -> str:
+    """Elapsed time in steps that grow, so that waiting alone costs few edits."""
+    if seconds < 60:
+        return f"{int(seconds) // 5 * 5} s"
+    if seconds < 600:
+        return f"{int(seconds) // 60} min {int(seconds) % 60 // 30 * 30:02d} s"
+    if seconds < 3600:
+        return f"{int(seconds) // 60} min"
+    return f"{int(seconds) // 3600} h {int(seconds) % 3600 // 60} min"
+
+
+def _one_line(title: str) -> str:
+    line = _BLANKS.sub(" ", clean(title)).strip() or "a tool"
+    if len(line) <= TOOL_WORDS:
+        return line
+    end = TOOL_WORDS - 1
+    while end > 0 and _inside(line, end):
+        end -= 1
+    return line[:end].rstrip() + ELLIPSIS
+
+
+def _whole(text: str) -> str:
+    """Without half a character at the end: its other half comes with the next piece."""
+    if text and 0xD800 <= ord(text[-1]) <= 0xDBFF:
+        text = text[:-1]
+    return clean(text)
+
+
+def _inside(text: str, at: int) -> bool:
+    """Whether a cut before ``text[at]`` would tear one visible character apart."""
+    if at <= 0 or at >= len(text):
+        return False
+    here, before = ord(text[at]), ord(text[at - 1])
+    if here in _JOINERS or before == 0x200D or 0x1F3FB <= here <= 0x1F3FF:
+        return True
+    if 0xE0020 <= here <= 0xE007F or unicodedata.combining(text[at]):
+        return True
+    if unicodedata.category(text[at]) in ("Mc", "Me"):
+        return True
+    if here == 0x0A and before == 0x0D:
+        return True
+    if _flag_half(here) and _flag_half(before):
+        first = at
+        while first and _flag_half(ord(text[first - 1])):
+            first -= 1
+        return (at - first) % 2 == 1
+    return False
+
+
+def _flag_half(code: int) -> bool:
+    return 0x1F1E6 <= code <= 0x1F1FF
