@@ -47,6 +47,7 @@ CREATE TABLE turns (
     unsent INTEGER NOT NULL DEFAULT 0,
     stop_kind TEXT NOT NULL DEFAULT '',
     stop_by TEXT NOT NULL DEFAULT '',
+    held INTEGER NOT NULL DEFAULT 0,        -- came out of a backup, waits for its release
     of_turn INTEGER,                        -- what a continue, steer or side answer belongs to
     received_at INTEGER NOT NULL,
     started_at INTEGER,
@@ -69,12 +70,13 @@ CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,
     identity TEXT NOT NULL UNIQUE,
     lane TEXT NOT NULL REFERENCES lanes (id),
-    turn INTEGER REFERENCES turns (id),
+    turn INTEGER REFERENCES turns (id) DEFERRABLE INITIALLY DEFERRED,
     person TEXT NOT NULL,
     person_name TEXT NOT NULL DEFAULT '',
     message_id TEXT NOT NULL DEFAULT '',    -- the platform's, for reactions
     text TEXT NOT NULL,
     extra TEXT NOT NULL DEFAULT '{}',       -- JSON: files, quote, album
+    held INTEGER NOT NULL DEFAULT 0,        -- was being gathered when the backup was made
     at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX messages_of_turn ON messages (turn);
@@ -93,7 +95,7 @@ CREATE TABLE sessions (
 CREATE TABLE deliveries (
     id INTEGER PRIMARY KEY,
     lane TEXT NOT NULL REFERENCES lanes (id),
-    turn INTEGER REFERENCES turns (id),
+    turn INTEGER REFERENCES turns (id) DEFERRABLE INITIALLY DEFERRED,
     kind TEXT NOT NULL,                     -- answer | notice | waiting | command | card | preview | file
     seq INTEGER NOT NULL DEFAULT 0,         -- part of an answer
     part TEXT NOT NULL,                     -- JSON: text, markup; or path, name of a file
@@ -123,7 +125,7 @@ CREATE INDEX buttons_at ON buttons (created_at);
 CREATE TABLE approvals (
     id INTEGER PRIMARY KEY,
     lane TEXT NOT NULL REFERENCES lanes (id),
-    turn INTEGER NOT NULL REFERENCES turns (id),
+    turn INTEGER NOT NULL REFERENCES turns (id) DEFERRABLE INITIALLY DEFERRED,
     engine_ref TEXT NOT NULL,               -- the engine's id of the question
     tool TEXT NOT NULL,
     command TEXT NOT NULL,

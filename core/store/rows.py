@@ -1,0 +1,402 @@
+"""Every write, as a typed constructor of one row for the group commit.
+
+A row is (name of a query, its parameters); the queries stand in sql/*.sql. Nothing here decides
+anything, and nothing here is executed: rows take effect when the unit that returned them commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.messages import Address, Part
+from core.store.encoding import dump_data, dump_extra, dump_keyboard, dump_part
+from core.store.records import (
+    ApprovalRow,
+    ApprovalState,
+    ButtonRow,
+    Delivery,
+    DeliveryState,
+    FilePart,
+    MessageRow,
+    PairingRow,
+    PersonRow,
+    PlaceRow,
+    ProcessRow,
+    RuleRow,
+    SettingRow,
+)
+from core.turns import LaneFacts, Turn
+
+Row = tuple[str, Mapping[str, object]]
+
+LANE_SETTINGS = frozenset(
+    {"busy", "engine", "model", "effort", "approvals", "workspace", "listen", "title", "person"}
+)
+
+
+# Lanes ------------------------------------------------------------------------------------
+
+
+def new_lane(lane: str, address: Address, direct: bool, title: str, at: int) -> Row:
+    """A lane that is new; nothing changes when it, or another at its address, exists."""
+    return "lane.new", {
+        "id": lane,
+        "channel": address.channel,
+        "chat": address.chat,
+        "thread": address.thread,
+        "direct": int(direct),
+        "title": title,
+        "at": at,
+    }
+
+
+def lane_facts(lane: str, facts: LaneFacts) -> Row:
+    """End of the last turn, epoch and pause; engine and folder are settings and stand apart."""
+    return "lane.facts", {
+        "id": lane,
+        "ended": facts.ended,
+        "epoch": facts.epoch,
+        "paused": int(facts.paused),
+    }
+
+
+def lane_setting(lane: str, name: str, value: str) -> Row:
+    if name not in LANE_SETTINGS:
+        raise ValueError(f"a lane has no setting {name!r}")
+    return f"lane.set_{name}", {"id": lane, "value": value}
+
+
+def lane_engaged(lane: str, at: int) -> Row:
+    return "lane.engaged", {"id": lane, "at": at}
+
+
+def lane_address(lane: str, address: Address) -> Row:
+    """The lane lives on at another address; that address must be free."""
+    return "lane.address", {
+        "id": lane,
+        "channel": address.channel,
+        "chat": address.chat,
+        "thread": address.thread,
+    }
+
+
+# Turns and messages -----------------------------------------------------------------------
+
+
+def turn(turn: Turn) -> Row:
+    """The turn as the lane rules see it; what it said and cost is left as it is."""
+    stop = turn.stop
+    return "turn.save", {
+        "id": turn.id,
+        "lane": turn.lane,
+        "kind": turn.kind,
+        "origin": turn.origin,
+        "person": turn.person,
+        "label": turn.label,
+        "status": turn.status,
+        "rank": int(turn.rank),
+        "pieces": turn.pieces,
+        "last_piece": turn.last_piece,
+        "offered_to": turn.offered_to,
+        "epoch": turn.epoch,
+        "attempts": turn.attempts,
+        "unsent": turn.unsent,
+        "stop_kind": stop.kind if stop else "",
+        "stop_by": stop.by if stop else "",
+        "received_at": turn.arrived,
+    }
+
+
+def turn_of(turn: int, of_turn: int) -> Row:
+    """What a continue, steer or side answer belongs to."""
+    return "turn.of", {"id": turn, "of_turn": of_turn}
+
+
+def turn_started(turn: int, at: int, engine: str, model: str) -> Row:
+    return "turn.started", {"id": turn, "at": at, "engine": engine, "model": model}
+
+
+def turn_prompted(turn: int, at: int | None, session: str, model: str) -> Row:
+    """The prompt may leave from now on; with ``at`` None the mark is taken back."""
+    return "turn.prompted", {"id": turn, "at": at, "session": session, "model": model}
+
+
+def turn_result(turn: int, at: int, answer: str, error: str) -> Row:
+    return "turn.result", {"id": turn, "at": at, "answer": answer, "error": error}
+
+
+def usage(turn: int, tokens_in: int | None, tokens_out: int | None, cost: float | None) -> Row:
+    """What the turn has used so far, in all."""
+    return "turn.usage", {
+        "id": turn,
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "cost": cost,
+    }
+
+
+def message(message: MessageRow) -> Row:
+    return "message.new", {
+        "seq": message.seq,
+        "identity": message.identity,
+        "lane": message.lane,
+        "turn": message.turn,
+        "person": message.person,
+        "person_name": message.person_name,
+        "message_id": message.message_id,
+        "text": message.text,
+        "extra": dump_extra(message.files, message.quote, message.album),
+        "at": message.at,
+    }
+
+
+def message_turn(seq: int, turn: int) -> Row:
+    """A gathered message, or one of a merged turn, belongs to this turn."""
+    return "message.turn", {"seq": seq, "turn": turn}
+
+
+def messages_join(turn: int, into: int) -> Row:
+    """All messages of one turn belong to another from now on."""
+    return "message.join", {"turn": turn, "into": into}
+
+
+def message_text(identity: str, text: str) -> Row:
+    return "message.text", {"identity": identity, "text": text}
+
+
+# Sessions ---------------------------------------------------------------------------------
+
+
+def session(lane: str, engine: str, epoch: int, session: str, at: int) -> Row:
+    """The conversation to go on with; one under a newer epoch stays."""
+    return "session.save", {
+        "lane": lane,
+        "engine": engine,
+        "epoch": epoch,
+        "session": session,
+        "at": at,
+    }
+
+
+def quarantine(lane: str, engine: str, session: str, reason: str) -> Row:
+    """This very session may never be used again."""
+    return "session.quarantine", {
+        "lane": lane,
+        "engine": engine,
+        "session": session,
+        "reason": reason,
+    }
+
+
+# Deliveries and buttons -------------------------------------------------------------------
+
+
+def delivery(delivery: Delivery) -> Row:
+    return "delivery.new", {
+        "id": delivery.id,
+        "lane": delivery.lane,
+        "turn": delivery.turn,
+        "kind": delivery.kind,
+        "seq": delivery.seq,
+        "part": dump_part(delivery.part),
+        "keyboard": dump_keyboard(delivery.keyboard),
+        "reply_to": delivery.reply_to,
+        "target": delivery.target,
+        "message_id": delivery.message_id,
+        "state": delivery.state,
+        "error": delivery.error,
+        "created_at": delivery.created_at,
+        "sent_at": delivery.sent_at,
+    }
+
+
+def delivery_state(
+    delivery: int,
+    state: DeliveryState,
+    *,
+    message_id: str = "",
+    error: str = "",
+    sent_at: int | None = None,
+) -> Row:
+    """How far it is. An empty ``message_id`` and a ``sent_at`` of None keep what stands there."""
+    return "delivery.state", {
+        "id": delivery,
+        "state": state,
+        "message_id": message_id,
+        "error": error,
+        "sent_at": sent_at,
+    }
+
+
+def delivery_part(delivery: int, part: Part | FilePart) -> Row:
+    return "delivery.part", {"id": delivery, "part": dump_part(part)}
+
+
+def delivery_target(delivery: int, target: str) -> Row:
+    """The message to edit; empty: it is sent anew."""
+    return "delivery.target", {"id": delivery, "target": target}
+
+
+def button(button: ButtonRow) -> Row:
+    return "button.new", {
+        "id": button.id,
+        "lane": button.lane,
+        "turn": button.turn,
+        "action": button.action,
+        "data": dump_data(button.data),
+        "at": button.created_at,
+    }
+
+
+# Approvals --------------------------------------------------------------------------------
+
+
+def approval(approval: ApprovalRow) -> Row:
+    return "approval.new", {
+        "id": approval.id,
+        "lane": approval.lane,
+        "turn": approval.turn,
+        "engine_ref": approval.engine_ref,
+        "tool": approval.tool,
+        "command": approval.command,
+        "hash": approval.hash,
+        "state": approval.state,
+        "delivery": approval.delivery,
+        "asked_at": approval.asked_at,
+        "expires_at": approval.expires_at,
+    }
+
+
+def approval_state(approval: int, state: ApprovalState, at: int, by: str = "") -> Row:
+    """Settles an open question; one that is settled already stays as it is."""
+    return "approval.state", {"id": approval, "state": state, "at": at, "by": by}
+
+
+def always_rule(rule: RuleRow) -> Row:
+    """An *always here*; one that was revoked counts again."""
+    return "rule.save", {
+        "id": rule.id,
+        "lane": rule.lane,
+        "engine": rule.engine,
+        "tool": rule.tool,
+        "command": rule.command,
+        "hash": rule.hash,
+        "at": rule.made_at,
+        "by": rule.made_by,
+    }
+
+
+def revoke_rule(rule: int, at: int) -> Row:
+    return "rule.revoke", {"id": rule, "at": at}
+
+
+# People and places ------------------------------------------------------------------------
+
+
+def person(person: PersonRow) -> Row:
+    return "person.save", {
+        "id": person.id,
+        "name": person.name,
+        "role": person.role,
+        "zone": person.zone,
+        "at": person.added_at,
+        "by": person.added_by,
+    }
+
+
+def person_zone(person: str, zone: str, at: int) -> Row:
+    """The person's time zone; makes a row without a role for one that has none."""
+    return "person.zone", {"id": person, "zone": zone, "at": at}
+
+
+def remove_person(person: str) -> Row:
+    return "person.remove", {"id": person}
+
+
+def pairing(pairing: PairingRow) -> Row:
+    """A waiting person's code; an earlier one of the same person ends."""
+    return "pairing.save", {
+        "code": pairing.code,
+        "person": pairing.person,
+        "name": pairing.name,
+        "at": pairing.asked_at,
+        "expires_at": pairing.expires_at,
+    }
+
+
+def remove_pairing(person: str) -> Row:
+    return "pairing.remove", {"person": person}
+
+
+def place(place: PlaceRow) -> Row:
+    return "place.save", {
+        "id": place.id,
+        "title": place.title,
+        "at": place.added_at,
+        "by": place.added_by,
+    }
+
+
+def remove_place(place: str) -> Row:
+    return "place.remove", {"id": place}
+
+
+def move(old: str, new: str, at: int) -> Row:
+    """A chat lives on under a new id; both as ``Address.place`` writes them."""
+    return "move.save", {"old": old, "new": new, "at": at}
+
+
+# The gateway itself -----------------------------------------------------------------------
+
+
+def setting(setting: SettingRow) -> Row:
+    return "setting.save", {
+        "name": setting.name,
+        "value": setting.value,
+        "at": setting.saved_at,
+        "by": setting.saved_by,
+    }
+
+
+def remove_setting(name: str) -> Row:
+    return "setting.remove", {"name": name}
+
+
+def pause(scope: str, reason: str, at: int) -> Row:
+    return "pause.save", {"scope": scope, "reason": reason, "at": at}
+
+
+def resume(scope: str) -> Row:
+    return "pause.remove", {"scope": scope}
+
+
+def unreadable(identity: str, channel: str, raw: str, error: str, at: int) -> Row:
+    return "unreadable.save", {
+        "identity": identity,
+        "channel": channel,
+        "raw": raw,
+        "error": error,
+        "at": at,
+    }
+
+
+def process(process: ProcessRow) -> Row:
+    return "process.save", {
+        "pid": process.pid,
+        "created": process.created,
+        "lane": process.lane,
+        "marker": process.marker,
+    }
+
+
+def remove_process(pid: int, created: float) -> Row:
+    return "process.remove", {"pid": pid, "created": created}
+
+
+def release() -> tuple[Row, ...]:
+    """Let go of everything that a restored backup held back."""
+    return (
+        ("release.turns", {}),
+        ("release.messages", {}),
+        ("release.deliveries", {}),
+    )

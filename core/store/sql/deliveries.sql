@@ -1,0 +1,46 @@
+-- name: delivery.new
+-- phase: 30
+INSERT INTO deliveries (id, lane, turn, kind, seq, part, keyboard, reply_to, target, message_id,
+    state, error, created_at, sent_at)
+VALUES (:id, :lane, :turn, :kind, :seq, :part, :keyboard, :reply_to, :target, :message_id,
+    :state, :error, :created_at, :sent_at);
+
+-- name: delivery.state
+-- phase: 40
+UPDATE deliveries SET state = :state,
+    message_id = CASE WHEN :message_id = '' THEN message_id ELSE :message_id END,
+    error = :error, sent_at = coalesce(:sent_at, sent_at)
+WHERE id = :id;
+
+-- name: delivery.part
+-- phase: 40
+-- key: id
+UPDATE deliveries SET part = :part WHERE id = :id;
+
+-- name: delivery.target
+-- phase: 40
+-- key: id
+UPDATE deliveries SET target = :target WHERE id = :id;
+
+-- name: delivery.by_id
+SELECT * FROM deliveries WHERE id = :id;
+
+-- name: delivery.open
+SELECT * FROM deliveries WHERE state IN ('pending', 'in_flight') ORDER BY id;
+
+-- name: delivery.held
+SELECT * FROM deliveries WHERE state = 'held' ORDER BY id;
+
+-- name: delivery.of_turn
+SELECT * FROM deliveries WHERE turn = :turn ORDER BY kind, seq, id;
+
+-- name: delivery.of_lane
+SELECT * FROM deliveries WHERE lane = :lane AND kind = :kind ORDER BY id DESC LIMIT :limit;
+
+-- name: button.new
+-- phase: 30
+INSERT INTO buttons (id, lane, turn, action, data, created_at)
+VALUES (:id, :lane, :turn, :action, :data, :at);
+
+-- name: button.by_id
+SELECT * FROM buttons WHERE id = :id;

@@ -1,0 +1,94 @@
+-- Queries are named. `phase` is their place within one commit (rows that others refer to go first),
+-- `key` says that of several rows with one key only the last matters, and `order: strict` that the
+-- query must keep its place among all rows of the commit. Queries of one commit that touch the same
+-- columns are one query, differ in phase, or are strict.
+
+-- name: lane.new
+-- phase: 10
+INSERT INTO lanes (id, channel, chat, thread, direct, title, created_at)
+VALUES (:id, :channel, :chat, :thread, :direct, :title, :at)
+ON CONFLICT DO NOTHING;
+
+-- name: lane.facts
+-- phase: 40
+-- key: id
+UPDATE lanes SET ended_at = :ended, epoch = :epoch, paused = :paused WHERE id = :id;
+
+-- name: lane.engaged
+-- phase: 40
+-- key: id
+UPDATE lanes SET engaged_at = :at WHERE id = :id;
+
+-- name: lane.address
+-- order: strict
+UPDATE lanes SET channel = :channel, chat = :chat, thread = :thread WHERE id = :id;
+
+-- name: lane.set_busy
+-- phase: 40
+-- key: id
+UPDATE lanes SET busy = :value WHERE id = :id;
+
+-- name: lane.set_engine
+-- phase: 40
+-- key: id
+UPDATE lanes SET engine = :value WHERE id = :id;
+
+-- name: lane.set_model
+-- phase: 40
+-- key: id
+UPDATE lanes SET model = :value WHERE id = :id;
+
+-- name: lane.set_effort
+-- phase: 40
+-- key: id
+UPDATE lanes SET effort = :value WHERE id = :id;
+
+-- name: lane.set_approvals
+-- phase: 40
+-- key: id
+UPDATE lanes SET approvals = :value WHERE id = :id;
+
+-- name: lane.set_workspace
+-- phase: 40
+-- key: id
+UPDATE lanes SET workspace = :value WHERE id = :id;
+
+-- name: lane.set_listen
+-- phase: 40
+-- key: id
+UPDATE lanes SET listen = :value WHERE id = :id;
+
+-- name: lane.set_title
+-- phase: 40
+-- key: id
+UPDATE lanes SET title = :value WHERE id = :id;
+
+-- name: lane.set_person
+-- phase: 40
+-- key: id
+UPDATE lanes SET person = :value WHERE id = :id;
+
+-- name: lane.by_id
+SELECT * FROM lanes WHERE id = :id;
+
+-- name: lane.at
+SELECT * FROM lanes WHERE channel = :channel AND chat = :chat AND thread = :thread;
+
+-- name: lane.of_place
+SELECT * FROM lanes WHERE channel = :channel AND chat = :chat ORDER BY id;
+
+-- name: lane.list
+-- A lane with what runs in it and how much waits.
+SELECT lanes.*,
+    (SELECT max(t.id) FROM turns t
+        WHERE t.lane = lanes.id AND t.kind <> 'side' AND t.held = 0
+        AND t.status IN ('starting', 'running')) AS running,
+    (SELECT count(*) FROM turns t
+        WHERE t.lane = lanes.id AND t.status = 'waiting') AS waiting,
+    (SELECT count(*) FROM approvals a
+        WHERE a.lane = lanes.id AND a.state = 'asked') AS asking,
+    (SELECT s.session FROM sessions s
+        WHERE s.lane = lanes.id AND s.engine = CASE WHEN lanes.engine = '' THEN :engine
+            ELSE lanes.engine END
+        AND s.epoch = lanes.epoch AND s.quarantined = '') AS session
+FROM lanes ORDER BY id;

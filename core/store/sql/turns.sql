@@ -1,0 +1,124 @@
+-- name: turn.save
+-- phase: 20
+-- key: id
+INSERT INTO turns (id, lane, kind, origin, person, label, status, rank, pieces, last_piece,
+    offered_to, epoch, attempts, unsent, stop_kind, stop_by, received_at)
+VALUES (:id, :lane, :kind, :origin, :person, :label, :status, :rank, :pieces, :last_piece,
+    :offered_to, :epoch, :attempts, :unsent, :stop_kind, :stop_by, :received_at)
+ON CONFLICT (id) DO UPDATE SET
+    lane = excluded.lane, label = excluded.label, status = excluded.status, rank = excluded.rank,
+    pieces = excluded.pieces, last_piece = excluded.last_piece, offered_to = excluded.offered_to,
+    epoch = excluded.epoch, attempts = excluded.attempts, unsent = excluded.unsent,
+    stop_kind = excluded.stop_kind, stop_by = excluded.stop_by;
+
+-- name: turn.of
+-- phase: 40
+-- key: id
+UPDATE turns SET of_turn = :of_turn WHERE id = :id;
+
+-- name: turn.started
+-- phase: 40
+-- key: id
+UPDATE turns SET started_at = :at, engine = :engine, model = :model WHERE id = :id;
+
+-- name: turn.prompted
+-- phase: 41
+-- key: id
+UPDATE turns SET prompted_at = :at, session = :session,
+    model = CASE WHEN :model = '' THEN model ELSE :model END
+WHERE id = :id;
+
+-- name: turn.result
+-- phase: 42
+-- key: id
+UPDATE turns SET ended_at = :at, answer = :answer, error = :error WHERE id = :id;
+
+-- name: turn.usage
+-- phase: 40
+-- key: id
+UPDATE turns SET tokens_in = :tokens_in, tokens_out = :tokens_out, cost = :cost WHERE id = :id;
+
+-- name: turn.by_id
+SELECT * FROM turns WHERE id = :id;
+
+-- name: turn.open
+SELECT * FROM turns
+WHERE status IN ('waiting', 'starting', 'running') AND held = 0 ORDER BY id;
+
+-- name: turn.held
+SELECT * FROM turns
+WHERE status IN ('waiting', 'starting', 'running') AND held = 1 ORDER BY id;
+
+-- name: turn.of_lane
+SELECT * FROM turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit;
+
+-- name: turn.latest
+SELECT * FROM turns ORDER BY id DESC LIMIT :limit;
+
+-- name: turn.after
+-- The newest main turn of a lane that started after this one.
+SELECT * FROM turns WHERE lane = :lane AND kind <> 'side' AND id <> :id
+AND started_at > (SELECT coalesce(started_at, received_at) FROM turns WHERE id = :id)
+ORDER BY started_at DESC LIMIT 1;
+
+-- name: turn.deliveries
+-- Per turn, what became of its answer: how many parts of it are in each state.
+SELECT turn, state, count(*) AS parts FROM deliveries
+WHERE kind IN ('answer', 'file') AND turn >= :first AND turn <= :last
+GROUP BY turn, state;
+
+-- name: message.new
+-- phase: 30
+INSERT INTO messages (seq, identity, lane, turn, person, person_name, message_id, text, extra, at)
+VALUES (:seq, :identity, :lane, :turn, :person, :person_name, :message_id, :text, :extra, :at);
+
+-- name: message.turn
+-- phase: 40
+UPDATE messages SET turn = :turn WHERE seq = :seq;
+
+-- name: message.join
+-- phase: 41
+UPDATE messages SET turn = :into WHERE turn = :turn;
+
+-- name: message.text
+-- phase: 40
+-- key: identity
+UPDATE messages SET text = :text WHERE identity = :identity;
+
+-- name: message.of_turns
+SELECT * FROM messages WHERE turn >= :first AND turn <= :last ORDER BY seq;
+
+-- name: message.of_turn
+SELECT * FROM messages WHERE turn = :turn ORDER BY seq;
+
+-- name: message.by_identity
+SELECT * FROM messages WHERE identity = :identity;
+
+-- name: message.by_platform_id
+SELECT * FROM messages WHERE lane = :lane AND message_id = :message_id ORDER BY seq LIMIT 1;
+
+-- name: message.of_lane
+SELECT * FROM messages WHERE lane = :lane ORDER BY seq DESC LIMIT :limit;
+
+-- name: message.gathered
+SELECT * FROM messages WHERE turn IS NULL AND held = 0 ORDER BY seq;
+
+-- name: session.save
+-- phase: 40
+INSERT INTO sessions (lane, engine, epoch, session, saved_at)
+VALUES (:lane, :engine, :epoch, :session, :at)
+ON CONFLICT (lane, engine) DO UPDATE SET
+    epoch = excluded.epoch, session = excluded.session, saved_at = excluded.saved_at,
+    quarantined = ''
+WHERE excluded.epoch >= sessions.epoch
+AND (sessions.quarantined = '' OR excluded.session <> sessions.session);
+
+-- name: session.quarantine
+-- order: strict
+INSERT INTO sessions (lane, engine, epoch, session, saved_at, quarantined)
+VALUES (:lane, :engine, 0, :session, 0, :reason)
+ON CONFLICT (lane, engine) DO UPDATE SET quarantined = excluded.quarantined
+WHERE sessions.session = excluded.session;
+
+-- name: session.of
+SELECT * FROM sessions WHERE lane = :lane AND engine = :engine;

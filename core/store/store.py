@@ -1,0 +1,231 @@
+"""The store: opens the database of a home, and is what the rest of core writes and reads with.
+
+It knows nothing of lanes or turns; rows.py and reads.py do. SQLite's own dialect stays in here and
+in the migrations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import aiosqlite
+
+from core.clock import Clock
+from core.store import home, integrity
+from core.store.errors import StoreError, curable
+from core.store.migrate import migrate
+from core.store.queries import queries
+from core.store.rows import Row
+from core.store.writer import Unit, Writer
+
+__all__ = ["Ids", "Store", "Unit"]
+
+log = logging.getLogger(__name__)
+
+BUSY_SECONDS = 5.0
+ROOM_SECONDS = 5.0  # how often it is looked whether a full disk has room again
+LOW = "the disk is almost full; free some space"
+
+
+class Ids:
+    """The next number of each kind. In memory, as this process is the only writer."""
+
+    def __init__(self, last: Mapping[str, int]) -> None:
+        self._last = dict(last)
+
+    def _next(self, kind: str) -> int:
+        self._last[kind] += 1
+        return self._last[kind]
+
+    def turn(self) -> int:
+        return self._next("turn")
+
+    def message(self) -> int:
+        return self._next("message")
+
+    def delivery(self) -> int:
+        return self._next("delivery")
+
+    def approval(self) -> int:
+        return self._next("approval")
+
+    def rule(self) -> int:
+        return self._next("rule")
+
+
+class Store:
+    """One database, one writer. Made by ``Store.open``."""
+
+    def __init__(
+        self, path: Path, clock: Clock, writing: aiosqlite.Connection, reading: aiosqlite.Connection
+    ) -> None:
+        self.path = path
+        self.clock = clock
+        self.ids = Ids({})
+        self._ballast = home.Ballast(path.parent)
+        self._low = asyncio.Event()
+        self._roomy = asyncio.Event()
+        self._roomy.set()
+        self._damage = ""
+        self._writer = Writer(writing, clock, self._make_room)
+        self._reading = reading
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, path: Path, clock: Clock) -> AsyncIterator[Store]:
+        """Lock the home, check the file, bring it up to date, and write until the block ends."""
+        integrity.refuse_old_sqlite()
+        with home.locked(path.parent):
+            checked = _prepare(path, clock.now())
+            async with (
+                aiosqlite.connect(
+                    path, isolation_level="IMMEDIATE", timeout=BUSY_SECONDS
+                ) as writing,
+                aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS) as reading,
+            ):
+                await writing.execute("PRAGMA synchronous = FULL")
+                await writing.execute("PRAGMA foreign_keys = ON")
+                await reading.execute("PRAGMA query_only = ON")
+                reading.row_factory = sqlite3.Row
+                store = cls(path, clock, writing, reading)
+                await store._count_ids()
+                if not store._ballast.make():
+                    store._run_low()
+                failure: Exception | None = None
+                async with asyncio.TaskGroup() as group:
+                    writer = group.create_task(store._writer.run(), name="store writer")
+                    beside = [group.create_task(store._keep_ballast(), name="store ballast")]
+                    if not checked:
+                        beside.append(group.create_task(store._examine(), name="store check"))
+                    try:
+                        yield store
+                    except Exception as error:  # noqa: BLE001 - raised below, unwrapped
+                        failure = error
+                    finally:
+                        for task in beside:
+                            task.cancel()
+                        store._writer.close()
+                        if store._writer.trouble:
+                            writer.cancel()  # it would wait for the disk; nothing is acknowledged
+                        await asyncio.wait([writer])
+                if failure is not None:
+                    raise failure
+
+    @property
+    def trouble(self) -> str:
+        """Empty while all is well; else, in plain words, why nothing can be stored."""
+        if self._writer.trouble or self._damage:
+            return self._writer.trouble or self._damage
+        return LOW if self._low.is_set() else ""
+
+    async def roomy(self) -> None:
+        """Return once the reserve is whole: what is new should wait, what runs may be settled."""
+        await self._roomy.wait()
+
+    async def commit(self, *units: Unit) -> list[bool]:
+        """Store units with everything else that waits. True where one was new.
+
+        Returns when they are durable; waits as long as the disk fails. Cancelling the wait takes
+        nothing back. Raises Poisoned when some can never be stored; the others then are.
+        """
+        if not units:
+            return []
+        return await self._writer.queue(units)
+
+    async def save(self, *rows: Row) -> None:
+        """Store rows that have no identity, all or none."""
+        if rows:
+            await self._writer.queue((Unit(None, lambda: rows),))
+
+    async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]:
+        """What a named query finds in what is committed."""
+        found = await self._reading.execute_fetchall(queries()[query].sql, parameters)
+        return list(found)
+
+    async def _count_ids(self) -> None:
+        last = {}
+        for kind in ("turn", "message", "delivery", "approval", "rule"):
+            last[kind] = (await self.fetch(f"last.{kind}"))[0]["last"]
+        self.ids = Ids(last)
+
+    def _make_room(self) -> bool:
+        if not self._ballast.drop():
+            return False
+        log.error("the disk is full: gave up the reserve of 16 MiB to settle what runs")
+        self._run_low()
+        return True
+
+    def _run_low(self) -> None:
+        self._roomy.clear()
+        self._low.set()
+
+    async def _keep_ballast(self) -> None:
+        """Make the reserve again once there is room for it."""
+        while True:
+            await self._low.wait()
+            await self.clock.sleep(ROOM_SECONDS)
+            if self._ballast.make():
+                log.warning("the disk has room again")
+                self._low.clear()
+                self._roomy.set()
+
+    async def _examine(self) -> None:
+        """The check of a large file, beside everything else."""
+        async with aiosqlite.connect(self.path, timeout=BUSY_SECONDS) as connection:
+            await connection.execute("PRAGMA query_only = ON")
+            try:
+                found = await connection.execute_fetchall("PRAGMA quick_check(1)")
+            except sqlite3.DatabaseError as error:
+                self._damage = str(integrity.damaged(self.path, str(error)))
+            else:
+                finding = next(iter(found))[0]
+                if finding != "ok":
+                    self._damage = str(integrity.damaged(self.path, finding))
+        if self._damage:
+            log.error("%s", self._damage)
+
+
+def _prepare(path: Path, now: int) -> bool:
+    """Check or create the file and migrate it. False: the check has to go on beside."""
+    checked = True
+    try:
+        if path.exists():
+            checked = integrity.check(path)
+            path.chmod(0o600)
+            _write_ready(path, now)
+        else:
+            _refuse_orphan(path)
+            # Made under another name, so that it is there whole or not at all.
+            new = path.with_name(path.name + ".new")
+            for leftover in (new, *(Path(f"{new}-{end}") for end in ("wal", "shm", "journal"))):
+                leftover.unlink(missing_ok=True)
+            home.make_private(new)
+            _write_ready(new, now)
+            home.put_in_place(new, path)
+    except (OSError, sqlite3.OperationalError) as error:
+        words = curable(error) or str(error)
+        raise StoreError(f"cannot open the database {path}: {words}") from error
+    return checked
+
+
+def _refuse_orphan(path: Path) -> None:
+    """A log without its database holds what was stored last; a new file would not fit it."""
+    wal = Path(f"{path}-wal")
+    if wal.exists() and wal.stat().st_size:
+        raise StoreError(
+            f"{path} is missing, but {wal.name} is there. Put the database back beside it, "
+            f"restore a backup with `laneway restore --force FILE`, or move {wal.name} away too."
+        )
+
+
+def _write_ready(path: Path, now: int) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        migrate(connection, now)

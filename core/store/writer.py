@@ -1,0 +1,285 @@
+"""Group commit: everything that waits is stored as one transaction, in the order it came.
+
+The one place that writes. It knows units and rows, and nothing of what they mean. A fault of the
+disk is waited out with the batch kept; a fault of one unit costs that unit alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import aiosqlite
+
+from core.clock import Clock
+from core.messages import clean
+from core.store.errors import Closed, Poisoned, curable, full
+from core.store.queries import Query, queries
+from core.store.rows import Row
+
+log = logging.getLogger(__name__)
+
+PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds between tries while the disk fails
+AT_ONCE = 4096  # units of one transaction, unless a single call brings more
+IDENTITIES_AT_ONCE = 1000
+
+
+def nothing() -> None:
+    """For a unit that changes no memory."""
+
+
+@dataclass(slots=True)
+class Unit:
+    """One indivisible step.
+
+    ``identity`` is claimed first; when it was there already the unit is skipped. ``decide`` is
+    called inside the transaction, and again after an ``undo``. ``undo`` takes back what ``decide``
+    changed in memory, also when ``decide`` raised half-way. ``done`` is called right after the
+    commit, in order, before the task that waits goes on. None of them awaits.
+    """
+
+    identity: str | None
+    decide: Callable[[], Sequence[Row]]
+    undo: Callable[[], None] = nothing
+    done: Callable[[], None] = nothing
+
+
+@dataclass(slots=True)
+class Call:
+    """The units of one ``commit`` and what came of them."""
+
+    units: Sequence[Unit]
+    future: asyncio.Future[list[bool]]
+    accepted: list[bool] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def settle(self) -> None:
+        if self.future.done():
+            return  # who waited was cancelled; what was stored stays stored
+        if self.errors:
+            self.future.set_exception(Poisoned(self.errors, self.accepted))
+        else:
+            self.future.set_result(self.accepted)
+
+
+class Writer:
+    """Owns the queue and the writing connection. ``run`` is its only task."""
+
+    def __init__(
+        self,
+        connection: aiosqlite.Connection,
+        clock: Clock,
+        make_room: Callable[[], bool],
+    ) -> None:
+        self.trouble = ""
+        self._connection = connection
+        self._clock = clock
+        self._make_room = make_room  # deletes the ballast; False: there was none
+        self._queries = queries()
+        self._waiting: list[Call] = []
+        self._batch: list[Call] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+
+    def queue(self, units: Sequence[Unit]) -> asyncio.Future[list[bool]]:
+        """Put units into the next batch; from here on cancelling does not take them back."""
+        if self._closing:
+            raise Closed("the gateway is shutting down; nothing more is stored")
+        call = Call(units, asyncio.get_running_loop().create_future())
+        self._waiting.append(call)
+        self._wake.set()
+        return call.future
+
+    def close(self) -> None:
+        """What is queued is still stored, then ``run`` returns."""
+        self._closing = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        try:
+            while True:
+                await self._wake.wait()
+                while self._waiting:
+                    self._batch = self._next_batch()
+                    await self._write(self._batch)
+                self._wake.clear()
+                if self._closing:
+                    return
+        except Closed:
+            return
+        finally:
+            for call in (*self._batch, *self._waiting):
+                if not call.future.done():
+                    call.future.set_exception(Closed(f"not stored: {self.trouble or 'stopped'}"))
+
+    def _next_batch(self) -> list[Call]:
+        count = 0
+        for place, call in enumerate(self._waiting, start=1):
+            count += len(call.units)
+            if count >= AT_ONCE:
+                batch = self._waiting[:place]
+                del self._waiting[:place]
+                return batch
+        batch, self._waiting = self._waiting, []
+        return batch
+
+    async def _write(self, batch: list[Call]) -> None:
+        units = [unit for call in batch for unit in call.units]
+        try:
+            accepted = await self._persist(units)
+        except Closed:
+            raise
+        except Exception:  # noqa: BLE001 - a unit may fail with anything; it is found below
+            log.warning("a batch of %d failed; storing its parts one by one", len(units))
+            await self._write_singly(batch)
+        else:
+            at = 0
+            for call in batch:
+                call.accepted = accepted[at : at + len(call.units)]
+                at += len(call.units)
+                call.settle()
+
+    async def _write_singly(self, batch: list[Call]) -> None:
+        for call in batch:
+            for unit in call.units:
+                try:
+                    call.accepted += await self._persist([unit])
+                except Closed:
+                    raise
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is this unit's
+                    call.accepted.append(False)
+                    call.errors.append(await self._set_aside(unit, error))
+            call.settle()
+
+    async def _set_aside(self, unit: Unit, error: Exception) -> str:
+        """Keep the identity of what cannot be stored, so that it is never tried again."""
+        text = clean(f"{type(error).__name__}: {error}")[:2000]
+        identity = clean(unit.identity) if isinstance(unit.identity, str) else None
+        log.error("set aside %s: %s", identity or "a change of the gateway's own", text)
+        if identity is not None:
+            row = {"identity": identity, "at": self._clock.now(), "error": text}
+            await self._persist([Unit(None, lambda: [("seen.set_aside", row)])])
+        return text
+
+    async def _persist(self, units: Sequence[Unit]) -> list[bool]:
+        """Store units as one transaction, waiting as long as the disk fails."""
+        tries = 0
+        while True:
+            try:
+                accepted = await self._transaction(units)
+            except sqlite3.DatabaseError as error:
+                words = curable(error)
+                if not words:
+                    raise
+                if full(error) and self._make_room():
+                    continue
+                self._troubled(words, error)
+                if self._closing:
+                    raise Closed(f"not stored: {words}") from error
+                await self._clock.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
+                tries += 1
+            else:
+                self._recovered()
+                return accepted
+
+    async def _transaction(self, units: Sequence[Unit]) -> list[bool]:
+        connection = self._connection
+        decided: list[Unit] = []
+        try:
+            accepted = await self._claim(units)
+            rows: list[Row] = []
+            for unit, new in zip(units, accepted, strict=True):
+                if new:
+                    decided.append(unit)
+                    rows += unit.decide()
+            for query, parameters in self._ordered(rows):
+                if len(parameters) == 1:
+                    await connection.execute(query.sql, parameters[0])
+                else:
+                    await connection.executemany(query.sql, parameters)
+            await connection.commit()
+        except BaseException:
+            for unit in reversed(decided):
+                unit.undo()
+            await connection.rollback()
+            raise
+        for unit in decided:
+            try:
+                unit.done()
+            except Exception:  # it is stored; one broken callback ends nothing
+                log.exception("a callback failed after its commit")
+        return accepted
+
+    async def _claim(self, units: Sequence[Unit]) -> list[bool]:
+        """Begin, and insert all identities. True where the unit is new or has none."""
+        identities = [unit.identity for unit in units if unit.identity is not None]
+        if not identities:
+            await self._connection.execute("BEGIN IMMEDIATE")
+            return [True] * len(units)
+        now = self._clock.now()
+        new: set[str] = set()
+        for start in range(0, len(identities), IDENTITIES_AT_ONCE):
+            some = identities[start : start + IDENTITIES_AT_ONCE]
+            returned = await self._connection.execute_fetchall(
+                "INSERT INTO seen (identity, at) VALUES "
+                + ",".join(["(?,?)"] * len(some))
+                + " ON CONFLICT DO NOTHING RETURNING identity",
+                [value for identity in some for value in (identity, now)],
+            )
+            new.update(row[0] for row in returned)
+        accepted = []
+        for unit in units:
+            if unit.identity is None:
+                accepted.append(True)
+            elif unit.identity in new:
+                new.remove(unit.identity)  # of two in one batch the first wins
+                accepted.append(True)
+            else:
+                accepted.append(False)
+        return accepted
+
+    def _ordered(self, rows: Iterable[Row]) -> Iterable[tuple[Query, list[object]]]:
+        """Rows grouped by query, by phase; a strict query comes after all rows before it."""
+        waves: list[dict[str, list[object]]] = [{}]
+        for name, parameters in rows:
+            wave = waves[-1]
+            if name in wave:
+                wave[name].append(parameters)
+            elif self._queries[name].strict:
+                if not wave and len(waves) > 1 and name in waves[-2]:
+                    waves[-2][name].append(parameters)
+                else:
+                    waves += [{name: [parameters]}, {}]
+            else:
+                wave[name] = [parameters]
+        for wave in waves:
+            for name in sorted(wave, key=lambda name: self._queries[name].phase):
+                query = self._queries[name]
+                yield query, _last_of_each(query, wave[name])
+
+    def _troubled(self, words: str, error: sqlite3.DatabaseError) -> None:
+        if self.trouble != words:
+            self.trouble = words
+            log.error("cannot store: %s (%s); trying again until it works", words, error)
+
+    def _recovered(self) -> None:
+        if self.trouble:
+            log.warning("storing works again")
+            self.trouble = ""
+
+
+def _last_of_each(query: Query, parameters: list[object]) -> list[object]:
+    if not query.key or len(parameters) < 2:
+        return parameters
+    latest: dict[object, object] = {}
+    if len(query.key) == 1:
+        key = query.key[0]
+        for values in parameters:
+            latest[values[key]] = values  # type: ignore[index] # rows carry mappings
+    else:
+        for values in parameters:
+            latest[tuple(values[key] for key in query.key)] = values  # type: ignore[index] # as above
+    return list(latest.values())
