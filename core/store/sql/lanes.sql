@@ -77,6 +77,9 @@ SELECT * FROM lanes WHERE channel = :channel AND chat = :chat AND thread = :thre
 -- name: lane.of_place
 SELECT * FROM lanes WHERE channel = :channel AND chat = :chat ORDER BY id;
 
+-- name: lane.all
+SELECT * FROM lanes ORDER BY id;
+
 -- name: lane.list
 -- A lane with what runs in it and how much waits.
 SELECT lanes.*,

@@ -1,0 +1,271 @@
+"""Typed reads of what is committed. Each is one query by name; nothing here decides anything."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import TypeVar
+
+from core.messages import Address
+from core.store.encoding import load_data, load_extra, load_keyboard, load_part
+from core.store.records import (
+    ApprovalRow,
+    ApprovalState,
+    ButtonRow,
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    LaneRow,
+    MessageRow,
+    PairingRow,
+    PauseRow,
+    PersonRow,
+    PlaceRow,
+    ProcessRow,
+    RuleRow,
+    SessionRow,
+    SettingRow,
+    TurnRow,
+    stop_of,
+)
+from core.store.store import Store
+from core.turns import Kind, Origin, Rank, Status
+
+T = TypeVar("T")
+
+
+# Lanes ------------------------------------------------------------------------------------
+
+
+async def lane(store: Store, lane: str) -> LaneRow | None:
+    return _first(map(_lane, await store.fetch("lane.by_id", id=lane)))
+
+
+async def lane_at(store: Store, address: Address) -> LaneRow | None:
+    found = await store.fetch(
+        "lane.at", channel=address.channel, chat=address.chat, thread=address.thread
+    )
+    return _first(map(_lane, found))
+
+
+async def lanes_at(store: Store, addresses: Iterable[Address]) -> dict[Address, LaneRow]:
+    """The lanes that exist at these addresses."""
+    found = {}
+    for address in set(addresses):
+        row = await lane_at(store, address)
+        if row is not None:
+            found[address] = row
+    return found
+
+
+async def lanes_of_place(store: Store, channel: str, chat: str) -> list[LaneRow]:
+    return [_lane(row) for row in await store.fetch("lane.of_place", channel=channel, chat=chat)]
+
+
+async def lane_list(store: Store) -> list[LaneRow]:
+    return [_lane(row) for row in await store.fetch("lane.all")]
+
+
+# Turns and messages -----------------------------------------------------------------------
+
+
+async def turn(store: Store, turn: int) -> TurnRow | None:
+    return _first(map(_turn, await store.fetch("turn.by_id", id=turn)))
+
+
+async def open_turns(store: Store) -> list[TurnRow]:
+    """Turns that are not over, in the order of their arrival; without those that are held."""
+    return [_turn(row) for row in await store.fetch("turn.open")]
+
+
+async def held_turns(store: Store) -> list[TurnRow]:
+    """Open turns that came out of a backup and wait for their release."""
+    return [_turn(row) for row in await store.fetch("turn.held")]
+
+
+async def turns_of(store: Store, lane: str | None, limit: int) -> list[TurnRow]:
+    """The newest turns of a lane, or of all; newest first."""
+    if lane is None:
+        found = await store.fetch("turn.latest", limit=limit)
+    else:
+        found = await store.fetch("turn.of_lane", lane=lane, limit=limit)
+    return [_turn(row) for row in found]
+
+
+async def turn_started_after(store: Store, lane: str, turn: int) -> TurnRow | None:
+    """The newest main turn of the lane that started after this one."""
+    return _first(map(_turn, await store.fetch("turn.after", lane=lane, id=turn)))
+
+
+async def messages_of(store: Store, turns: Iterable[int]) -> list[MessageRow]:
+    """What was said in these turns, in order."""
+    found: list[MessageRow] = []
+    for turn in turns:
+        found += map(_message, await store.fetch("message.of_turn", turn=turn))
+    found.sort(key=lambda message: message.seq)
+    return found
+
+
+async def message(store: Store, identity: str) -> MessageRow | None:
+    return _first(map(_message, await store.fetch("message.by_identity", identity=identity)))
+
+
+async def message_by_platform_id(store: Store, lane: str, message_id: str) -> MessageRow | None:
+    found = await store.fetch("message.by_platform_id", lane=lane, message_id=message_id)
+    return _first(map(_message, found))
+
+
+async def messages_of_lane(store: Store, lane: str, limit: int) -> list[MessageRow]:
+    """The newest messages of a lane, newest first."""
+    found = await store.fetch("message.of_lane", lane=lane, limit=limit)
+    return [_message(row) for row in found]
+
+
+async def gathered(store: Store) -> list[MessageRow]:
+    """Messages that belong to no turn yet, in the order they were stored."""
+    return [_message(row) for row in await store.fetch("message.gathered")]
+
+
+async def session(store: Store, lane: str, engine: str) -> SessionRow | None:
+    found = await store.fetch("session.of", lane=lane, engine=engine)
+    return _first(SessionRow(**dict(row)) for row in found)
+
+
+# Deliveries and buttons -------------------------------------------------------------------
+
+
+async def delivery(store: Store, delivery: int) -> Delivery | None:
+    return _first(map(_delivery, await store.fetch("delivery.by_id", id=delivery)))
+
+
+async def deliveries_open(store: Store) -> list[Delivery]:
+    """What is pending or was in flight, in order; without what is held."""
+    return [_delivery(row) for row in await store.fetch("delivery.open")]
+
+
+async def deliveries_held(store: Store) -> list[Delivery]:
+    return [_delivery(row) for row in await store.fetch("delivery.held")]
+
+
+async def deliveries_of(store: Store, turn: int) -> list[Delivery]:
+    return [_delivery(row) for row in await store.fetch("delivery.of_turn", turn=turn)]
+
+
+async def deliveries_of_lane(
+    store: Store, lane: str, kind: DeliveryKind, limit: int
+) -> list[Delivery]:
+    """The newest deliveries of a kind in a lane, newest first."""
+    found = await store.fetch("delivery.of_lane", lane=lane, kind=kind, limit=limit)
+    return [_delivery(row) for row in found]
+
+
+async def button(store: Store, button: str) -> ButtonRow | None:
+    return _first(map(_button, await store.fetch("button.by_id", id=button)))
+
+
+# Approvals --------------------------------------------------------------------------------
+
+
+async def approval(store: Store, approval: int) -> ApprovalRow | None:
+    return _first(map(_approval, await store.fetch("approval.by_id", id=approval)))
+
+
+async def approvals_open(store: Store) -> list[ApprovalRow]:
+    return [_approval(row) for row in await store.fetch("approval.open")]
+
+
+async def always_rules(store: Store) -> list[RuleRow]:
+    """Every *always here* that was not revoked."""
+    return [RuleRow(**dict(row)) for row in await store.fetch("rule.list")]
+
+
+# People, places, the gateway itself -------------------------------------------------------
+
+
+async def people(store: Store) -> list[PersonRow]:
+    return [PersonRow(**dict(row)) for row in await store.fetch("person.list")]
+
+
+async def pairings(store: Store) -> list[PairingRow]:
+    return [PairingRow(**dict(row)) for row in await store.fetch("pairing.list")]
+
+
+async def places(store: Store) -> list[PlaceRow]:
+    return [PlaceRow(**dict(row)) for row in await store.fetch("place.list")]
+
+
+async def moves(store: Store) -> dict[str, str]:
+    """Old place → new place, one step each."""
+    return {row["old"]: row["new"] for row in await store.fetch("move.list")}
+
+
+async def settings(store: Store) -> dict[str, SettingRow]:
+    found = await store.fetch("setting.list")
+    return {row["name"]: SettingRow(**dict(row)) for row in found}
+
+
+async def pauses(store: Store) -> list[PauseRow]:
+    return [PauseRow(**dict(row)) for row in await store.fetch("pause.list")]
+
+
+async def processes(store: Store) -> list[ProcessRow]:
+    return [ProcessRow(**dict(row)) for row in await store.fetch("process.list")]
+
+
+async def set_aside(store: Store, limit: int) -> list[tuple[str, int, str]]:
+    """Identity, instant and reason of what could never be stored, newest first."""
+    return [tuple(row) for row in await store.fetch("seen.aside", limit=limit)]
+
+
+# Rows as records --------------------------------------------------------------------------
+
+
+def _first(found: Iterable[T]) -> T | None:
+    return next(iter(found), None)
+
+
+def _lane(row: sqlite3.Row) -> LaneRow:
+    values = dict(row)
+    values["address"] = Address(values.pop("channel"), values.pop("chat"), values.pop("thread"))
+    values["direct"] = bool(values["direct"])
+    values["paused"] = bool(values["paused"])
+    return LaneRow(**values)
+
+
+def _turn(row: sqlite3.Row) -> TurnRow:
+    values = dict(row)
+    values["kind"] = Kind(values["kind"])
+    values["origin"] = Origin(values["origin"])
+    values["status"] = Status(values["status"])
+    values["rank"] = Rank(values["rank"])
+    values["held"] = bool(values["held"])
+    values["stop"] = stop_of(values.pop("stop_kind"), values.pop("stop_by"))
+    return TurnRow(**values)
+
+
+def _message(row: sqlite3.Row) -> MessageRow:
+    values = dict(row)
+    del values["held"]
+    values["files"], values["quote"], values["album"] = load_extra(values.pop("extra"))
+    return MessageRow(**values)
+
+
+def _delivery(row: sqlite3.Row) -> Delivery:
+    values = dict(row)
+    values["kind"] = DeliveryKind(values["kind"])
+    values["state"] = DeliveryState(values["state"])
+    values["part"] = load_part(values["part"])
+    values["keyboard"] = load_keyboard(values["keyboard"])
+    return Delivery(**values)
+
+
+def _button(row: sqlite3.Row) -> ButtonRow:
+    values = dict(row)
+    values["data"] = load_data(values["data"])
+    return ButtonRow(**values)
+
+
+def _approval(row: sqlite3.Row) -> ApprovalRow:
+    values = dict(row)
+    values["state"] = ApprovalState(values["state"])
+    return ApprovalRow(**values)
