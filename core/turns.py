@@ -281,11 +281,15 @@ class Renewed:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """The lane's engine or folder changed; used from the next turn."""
+    """The lane's engine or folder changed; used from the next turn.
+
+    ``facts`` for a lane that is not in memory; without them it stays out of memory.
+    """
 
     lane: str
     engine: str
     folder: str
+    facts: LaneFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,12 +406,13 @@ class Refusal(StrEnum):
     NOT_YOURS = "not yours"
     NOTHING_RUNS = "nothing runs"
     NOT_WAITING = "not waiting"
+    PAUSED = "paused"
     DRAINING = "shutting down"
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Not accepted: the turn never runs. ``turn`` is saved as dropped."""
+    """Not accepted: the turn never runs. A `Save` of it as dropped goes before."""
 
     turn: Turn
     reason: Refusal
