@@ -1,0 +1,107 @@
+"""What is set up at Telegram beside messages: the commands menu, and checks of token and rights.
+
+It must not know what the commands do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from channels.telegram.fields import Json, Malformed, as_object, integer, string
+from channels.telegram.wire import Wire
+from core.channel import SendError
+
+SCOPES = ("default", "all_private_chats", "all_group_chats")
+_NAME = re.compile(r"[a-z0-9_]{1,32}")
+Finding = tuple[str, bool, str, str]  # name, whether it is fine, what was seen, what to do
+
+
+async def set_menu(wire: Wire, commands: Sequence[tuple[str, str]]) -> bool:
+    """Offer the commands in every kind of chat; True when something had to change."""
+    wanted = [
+        {"command": name, "description": " ".join(text.split())[:256] or name}
+        for name, text in commands
+        if _NAME.fullmatch(name)
+    ][:100]
+    changed = False
+    for scope in SCOPES:
+        present = await wire.call("getMyCommands", scope={"type": scope})
+        if present != wanted:
+            await wire.call("setMyCommands", scope={"type": scope}, commands=wanted)
+            changed = True
+    return changed
+
+
+def hints(facts: Json) -> list[str]:
+    """What getMe shows that people will wonder about later."""
+    said: list[str] = []
+    if not facts.get("can_read_all_group_messages"):
+        said.append(
+            "in groups the bot sees only commands, replies and mentions; for all messages:"
+            " BotFather, /setprivacy, Disable, then remove the bot from the group and add it again"
+        )
+    if not facts.get("has_topics_enabled"):
+        said.append(
+            "direct chats have no topics; for more than one thread there:"
+            " BotFather, Bot Settings, Threaded Mode"
+        )
+    return said
+
+
+async def check(token: str, base: str) -> list[Finding]:
+    """The findings for ``laneway doctor``: token, webhook, what the bot may see."""
+    wire = Wire(token, base.rstrip("/"))
+    try:
+        return await _findings(wire)
+    finally:
+        await wire.close()
+
+
+async def _findings(wire: Wire) -> list[Finding]:
+    try:
+        me, facts = await wire.me()
+    except SendError as error:
+        fix = "check LANEWAY_TELEGRAM_TOKEN (BotFather, /token), the API base and the network"
+        return [("telegram token", False, str(error), fix)]
+    found: list[Finding] = [("telegram token", True, f"@{me.username} ({me.id})", "")]
+    try:
+        webhook = as_object(await wire.call("getWebhookInfo"), "getWebhookInfo")
+        url, waiting = string(webhook, "url"), integer(webhook, "pending_update_count")
+    except (SendError, Malformed) as error:
+        found.append(("telegram updates", False, str(error), "run the check again"))
+    else:
+        detail = f"a webhook is set: {url}" if url else f"polling, {waiting} updates wait"
+        fix = "the gateway removes it when it polls; stop what set it" if url else ""
+        found.append(("telegram updates", not url, detail, fix))
+    privacy = bool(facts.get("can_read_all_group_messages"))
+    seen = "all messages" if privacy else "only commands, replies and mentions"
+    fix = "" if privacy else "BotFather, /setprivacy, Disable; then remove and add the bot again"
+    found.append(("telegram groups", True, f"the bot sees {seen}", fix))
+    topics = bool(facts.get("has_topics_enabled"))
+    fix = "" if topics else "BotFather, Bot Settings, Threaded Mode"
+    found.append(("telegram topics in direct chats", True, "on" if topics else "off", fix))
+    return found
+
+
+class Menu:
+    """The menu that is wanted, set as soon as Telegram can be reached."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._wanted: tuple[tuple[str, str], ...] | None = None
+
+    def want(self, commands: Sequence[tuple[str, str]]) -> None:
+        """Remember what is to be offered."""
+        self._wanted = tuple(commands)
+
+    async def apply(self) -> str:
+        """Set it if it is not set yet; empty, or why it could not be."""
+        if (wanted := self._wanted) is None:
+            return ""
+        try:
+            await set_menu(self._wire, wanted)
+        except SendError as error:
+            return str(error)
+        self._wanted = None
+        return ""
