@@ -289,3 +289,16 @@ class ProcessRow:
 def stop_of(kind: str, by: str) -> Stop | None:
     """A stored stop; an empty kind is none."""
     return Stop(StopKind(kind), by) if kind else None
+
+
+def revises(delivery: int) -> str:
+    """A ``target``: the message that comes of an earlier delivery of the same lane and kind.
+
+    So a card or a notice can be changed before it is known what its message is called.
+    """
+    return f"#{delivery}"
+
+
+def revised(target: str) -> int | None:
+    """The delivery that ``target`` names by number; None if it names a message itself."""
+    return int(target[1:]) if target.startswith("#") else None
