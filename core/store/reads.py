@@ -217,6 +217,23 @@ async def set_aside(store: Store, limit: int) -> list[tuple[str, int, str]]:
     return [tuple(row) for row in await store.fetch("seen.aside", limit=limit)]
 
 
+async def seen(store: Store, identity: str) -> bool:
+    """Whether this message, press or edit was handled already."""
+    return bool(await store.fetch("seen.has", identity=identity))
+
+
+async def last_answer(store: Store, lane: str) -> str:
+    """The newest answer of the lane's main turns; empty when there is none."""
+    found = await store.fetch("turn.last_answer", lane=lane)
+    return str(found[0]["answer"]) if found else ""
+
+
+async def spent(store: Store, lane: str) -> tuple[int, int, float | None]:
+    """Turns, tokens and cost of a lane so far; the cost is None where no engine told any."""
+    row = (await store.fetch("turn.spent", lane=lane))[0]
+    return row["turns"], row["tokens"], row["cost"]
+
+
 # Rows as records --------------------------------------------------------------------------
 
 

@@ -136,7 +136,11 @@ def usage(turn: int, tokens_in: int | None, tokens_out: int | None, cost: float 
 
 
 def message(message: MessageRow) -> Row:
-    return "message.new", {
+    return "message.new", _message(message)
+
+
+def _message(message: MessageRow) -> Mapping[str, object]:
+    return {
         "seq": message.seq,
         "identity": message.identity,
         "lane": message.lane,
@@ -162,6 +166,16 @@ def messages_join(turn: int, into: int) -> Row:
 
 def message_text(identity: str, text: str) -> Row:
     return "message.text", {"identity": identity, "text": text}
+
+
+def message_edit(identity: str, text: str) -> Row:
+    """The message's new text; taken only while it waits and no engine was offered it."""
+    return "message.edit", {"identity": identity, "text": text}
+
+
+def message_late(message: MessageRow) -> Row:
+    """A piece that came late: joins its turn if that still waits, else is stored without one."""
+    return "message.late", _message(message)
 
 
 # Sessions ---------------------------------------------------------------------------------
