@@ -1,0 +1,377 @@
+"""Markdown → text with marked ranges. The parser is pulldown-cmark, which takes linear time.
+
+Pure. Anything is Markdown: half an answer, an open fence, HTML; nothing raises and no word of the
+source is lost. Knows no platform and no lengths.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyromark
+
+from channels.markup.styled import INLINE, Kind, Span, Styled, ordered
+from channels.markup.tables import Table
+from core.messages import clean
+
+_OPTIONS = (
+    pyromark.Options.ENABLE_TABLES
+    | pyromark.Options.ENABLE_TASKLISTS
+    | pyromark.Options.ENABLE_STRIKETHROUGH
+)
+_FORMATS = {"Strong": Kind.BOLD, "Emphasis": Kind.ITALIC, "Strikethrough": Kind.STRIKE}
+_LEAVES = frozenset({"Paragraph", "Heading", "CodeBlock", "HtmlBlock", "Table"})
+_DEEPEST = 24  # columns of indentation; deeper lists would be wider than any screen
+_RULE = "──────────"
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+# Only these become links: others are not opened by chat programs, or (tg:) act on people.
+_LINKABLE = re.compile(r"https?://\S+", re.IGNORECASE)
+
+Event = tuple[str, Any, int, int]
+
+
+def read(markdown: str) -> Styled:
+    """What a person should see. The text never starts with blank lines or ends with blanks."""
+    source = keep_addresses(clean(markdown).replace("\r\n", "\n").replace("\r", "\n"))
+    return _Reader(source.encode()).read(source)
+
+
+def _events(source: str) -> Iterator[Event]:
+    """The parser's events as (name, data, start, stop); offsets are bytes."""
+    for event, at in pyromark.events_with_range(source, options=_OPTIONS, merge_text=True):
+        if isinstance(event, str):
+            yield event, None, at["start"], at["end"]
+        else:
+            ((name, data),) = event.items()
+            yield name, data, at["start"], at["end"]
+
+
+def _tag(data: Any) -> tuple[str, Any]:
+    """A tag's name and what it carries."""
+    if isinstance(data, str):
+        return data, None
+    ((name, detail),) = data.items()
+    return name, detail
+
+
+class _Reader:
+    """One pass over the events; a method for each kind."""
+
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._chunks: list[str] = []
+        self._size = 0
+        self._spans: list[Span] = []
+        self._ended = 0  # where in the source the last block ended
+        self._inside = False  # inline text goes on the present line
+        self._fresh = True  # nothing stands on the present line but a list marker
+        self._lists: list[int | None] = []  # next number, or None for bullets
+        self._indents: list[int] = []
+        self._depth: dict[Kind, int] = {}
+        self._since: dict[Kind, int] = {}
+        self._links: list[tuple[int, str]] = []
+        self._quotes = 0
+        self._quoted: int | None = None
+        self._code: str | None = None  # language of the open code block
+        self._code_at = 0
+        self._table: Table | None = None
+
+    def read(self, source: str) -> Styled:
+        for name, data, start, stop in _events(source):
+            if self._table is not None and not (name == "End" and _tag(data)[0] == "Table"):
+                self._in_table(name, data)
+            elif name == "Start":
+                self._start(*_tag(data), start)
+            elif name == "End":
+                self._end(*_tag(data), stop)
+            else:
+                self._leaf(name, data, start, stop)
+        text = "".join(self._chunks).rstrip()
+        spans = [Span(s.kind, s.start, min(s.stop, len(text)), s.detail) for s in self._spans]
+        return Styled(text, ordered([span for span in spans if span.start < span.stop]))
+
+    # Writing ----------------------------------------------------------------------------
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._chunks.append(text)
+            self._size += len(text)
+
+    def _mark(self, kind: Kind, start: int, detail: str = "") -> None:
+        if start < self._size:
+            self._spans.append(Span(kind, start, self._size, detail))
+
+    @property
+    def _indent(self) -> str:
+        return " " * min(sum(self._indents), _DEEPEST)
+
+    def _newline(self) -> None:
+        self._write("\n" + self._indent)
+
+    def _begin(self, start: int, indent: str | None = None) -> None:
+        """Start a block on a line of its own, after a blank line where the source has one."""
+        if not self._fresh:
+            gap = self._source.count(b"\n", self._ended, start) if start > self._ended else 1
+            self._write("\n" if gap < 2 else "\n\n")
+            self._write(self._indent if indent is None else indent)
+        if self._quotes and self._quoted is None:
+            self._quoted = self._size
+        self._inside, self._fresh = True, False
+
+    def _finish(self, stop: int) -> None:
+        while stop and self._source[stop - 1 : stop] == b"\n":
+            stop -= 1
+        self._ended = max(self._ended, stop)
+        self._inside = False
+
+    # Blocks -----------------------------------------------------------------------------
+
+    def _start(self, tag: str, detail: Any, start: int) -> None:
+        if tag in _LEAVES:
+            self._begin(start)
+        match tag:
+            case "Heading":
+                self._open(Kind.BOLD)
+            case "CodeBlock":
+                info = detail["Fenced"] if isinstance(detail, dict) else ""
+                self._code, self._code_at = (info.split() or [""])[0][:64], self._size
+            case "Table":
+                self._table = Table(len(detail))
+            case "BlockQuote":
+                self._quotes += 1
+                self._inside = False
+            case "List":
+                self._lists.append(detail)
+                self._inside = False
+            case "Item":
+                self._item(start)
+            case "Link" | "Image":
+                self._inline(start)
+                target = "" if detail["link_type"] == "Email" else detail["dest_url"]
+                self._links.append((self._size, target))
+            case _ if tag in _FORMATS:
+                self._inline(start)
+                self._open(_FORMATS[tag])
+
+    def _end(self, tag: str, detail: Any, stop: int) -> None:
+        match tag:
+            case "Heading":
+                self._close(Kind.BOLD)
+            case "CodeBlock":
+                self._end_code()
+            case "Table":
+                self._end_table()
+            case "BlockQuote":
+                self._quotes -= 1
+                if not self._quotes and self._quoted is not None:
+                    self._mark(Kind.QUOTE, self._quoted)
+                    self._quoted = None
+            case "List":
+                self._lists.pop()
+            case "Item":
+                self._indents.pop()
+            case "Link" | "Image":
+                self._end_link()
+            case _ if tag in _FORMATS:
+                self._close(_FORMATS[tag])
+        if tag in _LEAVES:
+            self._finish(stop)
+        elif tag in ("Item", "BlockQuote", "List"):
+            self._inside = False
+
+    def _item(self, start: int) -> None:
+        self._begin(start)
+        number = self._lists[-1]
+        marker = "• " if number is None else f"{number}. "
+        if number is not None:
+            self._lists[-1] = number + 1
+        self._indents.append(len(marker))
+        self._write(marker)
+        self._fresh = True
+
+    def _end_code(self) -> None:
+        if self._size > self._code_at and self._chunks[-1].endswith("\n"):
+            self._chunks[-1] = self._chunks[-1][:-1]
+            self._size -= 1
+        self._mark(Kind.PRE, self._code_at, self._code or "")
+        self._code = None
+
+    def _end_table(self) -> None:
+        table, self._table = self._table, None
+        if table is None:
+            return
+        at = self._size
+        self._write(table.draw())
+        self._mark(Kind.PRE, at)
+        # Nothing can be linked inside monospaced text, so a table's links follow it.
+        for nth, (label, target) in enumerate(table.links()):
+            self._write(" · " if nth else "\n")
+            at = self._size
+            self._write(label)
+            self._mark(Kind.LINK, at, target)
+
+    # Inside a line ----------------------------------------------------------------------
+
+    def _inline(self, start: int) -> None:
+        if not self._inside and not self._fresh:
+            self._begin(start)
+        if self._quotes and self._quoted is None:
+            self._quoted = self._size
+        self._inside, self._fresh = True, False
+
+    def _leaf(self, name: str, data: Any, start: int, stop: int) -> None:
+        if name == "Rule":
+            self._begin(start)
+            self._write(_RULE)
+            self._finish(stop)
+            return
+        if name == "TaskListMarker":
+            self._tick(data)
+            return
+        self._inline(start)
+        match name:
+            case "SoftBreak" | "HardBreak":
+                self._newline()
+            case "Code":
+                self._code_span(data)
+            case "InlineHtml" if _LINE_BREAK.fullmatch(data):
+                self._newline()
+            case "Text" if self._code is not None:
+                self._write(data)
+            case _:
+                self._write(str(data))
+        if self._code is None:
+            self._finish(stop)
+            self._inside = True
+
+    def _tick(self, done: bool) -> None:
+        if self._chunks and self._chunks[-1] == "• ":
+            self._size -= len(self._chunks.pop())
+        self._write("☑ " if done else "☐ ")
+
+    def _code_span(self, text: str) -> None:
+        if self._links:  # a link's label cannot also be code; the link matters more
+            self._write(text)
+            return
+        paused = {kind for kind in INLINE if self._depth.get(kind)}
+        for kind in paused:
+            self._mark(kind, self._since[kind])
+        at = self._size
+        self._write(text)
+        self._mark(Kind.CODE, at)
+        for kind in paused:
+            self._since[kind] = self._size
+
+    def _open(self, kind: Kind) -> None:
+        if not self._depth.get(kind):
+            self._since[kind] = self._size
+        self._depth[kind] = self._depth.get(kind, 0) + 1
+
+    def _close(self, kind: Kind) -> None:
+        self._depth[kind] -= 1
+        if not self._depth[kind]:
+            self._mark(kind, self._since[kind])
+
+    def _end_link(self) -> None:
+        start, target = self._links.pop()
+        if self._size == start:
+            self._write(target)
+        if self._links or not target:  # a picture inside a link: the outer one is the link
+            return
+        if _LINKABLE.fullmatch(target):
+            self._mark(Kind.LINK, start, target)
+        elif "".join(self._chunks[-1:]) != target:
+            self._write(f" ({target})")
+
+    # Tables -----------------------------------------------------------------------------
+
+    def _in_table(self, name: str, data: Any) -> None:
+        table = self._table
+        if table is None:
+            return
+        tag: str = ""
+        detail: Any = None
+        if name in ("Start", "End"):
+            tag, detail = _tag(data)
+        match name, tag:
+            case "Start", "TableHead" | "TableRow":
+                table.row()
+            case "Start", "TableCell":
+                table.cell()
+            case "Start", "Link" | "Image":
+                target = detail["dest_url"]
+                table.link(target if _LINKABLE.fullmatch(target) else "")
+            case "End", "Link" | "Image":
+                table.end_link()
+            case (("SoftBreak" | "HardBreak"), _):
+                table.write(" ")
+            case "InlineHtml", _ if _LINE_BREAK.fullmatch(data):
+                table.write(" ")
+            case (("Text" | "Code" | "InlineHtml"), _):
+                table.write(data)
+
+
+# Addresses written as they are ------------------------------------------------------------
+
+_ADDRESS = re.compile(rb"https?://[^\s<>`\"|\\\[\]]+")
+_KEPT = frozenset({"Link", "Image", "CodeBlock", "HtmlBlock"})
+
+
+def keep_addresses(source: str) -> str:
+    """Put bare addresses that hold ``_``, ``*`` or ``~`` into angle brackets.
+
+    Markdown would take these signs for emphasis, and a link to ``/_next_/`` would be broken.
+    """
+    raw = source.encode()
+    found = [at for at in _ADDRESS.finditer(raw) if set(at[0]) & set(b"_*~")]
+    if not found:
+        return source
+    parts: list[bytes] = []
+    done = 0
+    for start, stop in _outside(found, _kept(source)):
+        stop = _trimmed(raw, start, stop)
+        if set(raw[start:stop]) & set(b"_*~"):
+            parts += [raw[done:start], b"<", raw[start:stop], b">"]
+            done = stop
+    return b"".join([*parts, raw[done:]]).decode()
+
+
+def _kept(source: str) -> list[tuple[int, int]]:
+    """Where an address already is a link, or is code."""
+    ranges: list[tuple[int, int]] = []
+    for name, data, start, stop in _events(source):
+        kept = name in ("Code", "InlineHtml") or (name == "Start" and _tag(data)[0] in _KEPT)
+        if kept and (not ranges or start >= ranges[-1][1]):
+            ranges.append((start, stop))
+    return ranges
+
+
+def _outside(
+    found: list[re.Match[bytes]], kept: list[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    nth = 0
+    for at in found:
+        while nth < len(kept) and kept[nth][1] <= at.start():
+            nth += 1
+        if nth == len(kept) or kept[nth][0] >= at.end():
+            yield at.span()
+
+
+def _trimmed(raw: bytes, start: int, stop: int) -> int:
+    """Without what belongs to the sentence around it."""
+    before = raw[start - 1 : start]
+    spare = raw.count(b")", start, stop) - raw.count(b"(", start, stop)
+    while stop > start:
+        match raw[stop - 1 : stop]:
+            case b")" if spare > 0:
+                spare -= 1
+            case b"_" if before == b"_":
+                pass
+            case b"." | b"," | b";" | b":" | b"!" | b"?" | b"'" | b"*" | b"~":
+                pass
+            case _:
+                break
+        stop -= 1
+    return stop

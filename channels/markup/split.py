@@ -1,0 +1,218 @@
+"""Cutting text into parts that a platform takes, where it hurts least.
+
+Pure, and linear in the text. Nothing is lost: the parts joined are the text (but for fences that
+were added, and parts of nothing but blanks). Knows no platform: limits are parameters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from channels.markup.styled import ALONE, Span, Styled
+
+_SEPARATORS = ("\n\n", "\n", " ")
+_JOINER = "\u200d"
+
+
+class Ruler:
+    """Lengths of ranges of one text, in UTF-16 units or in code points."""
+
+    def __init__(self, text: str, utf16: bool = True) -> None:
+        self._ends: list[int] | None = None
+        if utf16 and not text.isascii() and max(text) > "\uffff":
+            self._ends = list(accumulate((1 + (sign > "\uffff") for sign in text), initial=0))
+
+    def size(self, start: int, stop: int) -> int:
+        return self._ends[stop] - self._ends[start] if self._ends else stop - start
+
+    def furthest(self, start: int, limit: int) -> int:
+        """The last position up to which the text from ``start`` on fits the limit."""
+        if self._ends is None:
+            return start + limit
+        return bisect_right(self._ends, self._ends[start] + limit) - 1
+
+
+def best_cut(text: str, start: int, stop: int) -> int:
+    """Where to end a part that may go from ``start`` to ``stop`` at most.
+
+    After a blank line, else a line, else a word, if that leaves the part half full; else after
+    the last of any of these; else right at ``stop``, but inside no sign made of several.
+    """
+    if stop >= len(text):
+        return len(text)
+    for least in (start + (stop - start) // 2, start):
+        for mark in _SEPARATORS:
+            found = text.rfind(mark, least, stop)
+            if found > start or (found == start and len(mark) + found <= stop):
+                return found + len(mark)
+    return _between_signs(text, start, stop)
+
+
+def _between_signs(text: str, start: int, stop: int) -> int:
+    at = stop
+    while at > max(start + 1, stop - 64) and _joined(text, at, start):
+        at -= 1
+    return stop if _joined(text, at, start) else at
+
+
+def _joined(text: str, at: int, start: int) -> bool:
+    """Whether the signs before and after ``at`` are shown as one."""
+    after, before = text[at], text[at - 1]
+    if after == _JOINER or before == _JOINER or "\U0001f3fb" <= after <= "\U0001f3ff":
+        return True
+    if _is_flag(after) and _is_flag(before):
+        first = at
+        while first > max(start, at - 64) and _is_flag(text[first - 1]):
+            first -= 1
+        return (at - first) % 2 == 1
+    return unicodedata.combining(after) > 0 or "\ufe00" <= after <= "\ufe0f"
+
+
+def _is_flag(sign: str) -> bool:
+    return "\U0001f1e6" <= sign <= "\U0001f1ff"
+
+
+# Text with marked ranges ------------------------------------------------------------------
+
+
+def split_styled(styled: Styled, limit: int, most_spans: int, utf16: bool = True) -> list[Styled]:
+    """Parts of at most ``limit`` units and ``most_spans`` ranges; no link is cut that fits one."""
+    text, spans = styled.text, styled.spans
+    ruler = Ruler(text, utf16)
+    whole = [span for span in spans if span.kind in ALONE]
+    starts = [span.start for span in whole]
+    parts: list[Styled] = []
+    carried: list[Span] = []  # ranges that began in an earlier part and go on
+    at = nth = 0
+    while at < len(text):
+        stop = min(len(text), ruler.furthest(at, limit))
+        fits = nth + max(0, most_spans - len(carried))
+        if fits < len(spans):
+            stop = min(stop, max(spans[fits].start, at + 1))
+        stop = max(_around(whole, starts, at, best_cut(text, at, stop)), at + 1)
+        first = nth
+        while nth < len(spans) and spans[nth].start < stop:
+            nth += 1
+        inside = [*carried, *spans[first:nth]]
+        if text[at:stop].strip():
+            parts.append(Styled(text[at:stop], tuple(_clipped(inside, at, stop))))
+        carried = [span for span in inside if span.stop > stop]
+        at = stop
+    return parts
+
+
+def _clipped(spans: list[Span], start: int, stop: int) -> Iterator[Span]:
+    for span in spans:
+        yield replace(span, start=max(span.start, start) - start, stop=min(span.stop, stop) - start)
+
+
+_SHORT = 400  # a link or piece of code up to this long goes into the next part as a whole
+
+
+def _around(whole: list[Span], starts: list[int], start: int, cut: int) -> int:
+    """The cut, moved before the link or short code it would go through."""
+    nth = bisect_left(starts, cut) - 1
+    if nth < 0:
+        return cut
+    span = whole[nth]
+    short = span.stop - span.start <= _SHORT
+    return span.start if short and start < span.start < cut < span.stop else cut
+
+
+# Markdown source with fences --------------------------------------------------------------
+
+_FENCE = re.compile(r"^ {0,3}(?P<sign>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
+_UNCUT = re.compile(r"\[[^\]\n]{1,300}\]\([^)\s]{1,1000}\)|`[^`\n]{1,300}`")
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    """A fenced block: from its opening line to the end of its closing line."""
+
+    start: int
+    body: int
+    body_stop: int
+    stop: int
+    opening: str
+    closing: str
+
+
+def split_fenced(markdown: str, limit: int, utf16: bool = False) -> list[str]:
+    """Markdown in parts; a fence that goes on is closed and opened again with its language."""
+    ruler = Ruler(markdown, utf16)
+    fences = list(_fences(markdown))
+    parts: list[str] = []
+    at = nth = 0
+    while at < len(markdown):
+        while nth < len(fences) and fences[nth].stop <= at:
+            nth += 1
+        near = fences[nth] if nth < len(fences) else None
+        opening = near.opening if near and near.body <= at < near.body_stop else ""
+        stop, closing = _fenced_cut(markdown, fences, nth, ruler, at, limit - len(opening))
+        part = opening + markdown[at:stop] + closing
+        if part.strip():
+            parts.append(part)
+        at = stop
+    return parts
+
+
+def _fences(markdown: str) -> Iterator[_Fence]:
+    opened: re.Match[str] | None = None
+    for line in _FENCE.finditer(markdown):
+        if opened is None:
+            if "`" not in line["info"] or line["sign"][0] == "~":
+                opened = line
+        elif line["sign"].startswith(opened["sign"]) and not line["info"].strip():
+            yield _fence(markdown, opened, line.start(), line.end())
+            opened = None
+    if opened is not None:
+        yield _fence(markdown, opened, len(markdown), len(markdown))
+
+
+def _fence(markdown: str, opened: re.Match[str], body_stop: int, stop: int) -> _Fence:
+    body = min(opened.end() + 1, len(markdown))
+    # An opening line too long for a small part is repeated without what follows the language.
+    info = " ".join(opened["info"].split()[:1])[:40]
+    sign = opened["sign"] if len(opened["sign"]) <= 40 else opened["sign"][:3]
+    return _Fence(opened.start(), body, body_stop, stop, f"{sign}{info}\n", sign)
+
+
+def _fenced_cut(
+    markdown: str, fences: list[_Fence], nth: int, ruler: Ruler, at: int, room: int
+) -> tuple[int, str]:
+    """Where the part from ``at`` on ends, and the fence that must be closed there."""
+    stop = ruler.furthest(at, max(1, room))
+    if stop >= len(markdown):
+        return len(markdown), ""
+    cut = max(_before_uncut(markdown, at, best_cut(markdown, at, stop)), at + 1)
+    starts = [fence.start for fence in fences[nth : nth + room]]
+    around = bisect_left(starts, cut) - 1
+    fence = fences[nth + around] if around >= 0 else None
+    if fence is None or cut >= fence.stop:
+        return cut, ""
+    if cut <= fence.body and fence.start > at:
+        return fence.start, ""
+    least = max(at, fence.body)
+    stop = ruler.furthest(at, max(1, room - len(fence.closing) - 1))
+    line = markdown.rfind("\n", least, min(stop, fence.body_stop)) + 1
+    if fence.stop <= ruler.furthest(at, max(1, room)):
+        return fence.stop, ""
+    if line <= least:
+        line = max(_between_signs(markdown, at, max(stop, at + 1)), at + 1)
+        return line, "\n" + fence.closing
+    return line, fence.closing
+
+
+def _before_uncut(markdown: str, start: int, cut: int) -> int:
+    """The cut, moved before the link or inline code it would go through."""
+    for found in _UNCUT.finditer(markdown, max(start, cut - 1400), min(len(markdown), cut + 1400)):
+        if found.start() >= cut:
+            break
+        if start < found.start() and cut < found.end():
+            return found.start()
+    return cut

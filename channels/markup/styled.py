@@ -1,0 +1,50 @@
+"""Text with marked ranges: what Markdown means once its signs are gone.
+
+Pure. Knows no platform; offsets are code points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a range of text is. The names are Telegram's, which has the longest list."""
+
+    BOLD = "bold"
+    ITALIC = "italic"
+    STRIKE = "strikethrough"
+    CODE = "code"
+    PRE = "pre"
+    LINK = "text_link"
+    QUOTE = "blockquote"
+
+
+INLINE = frozenset({Kind.BOLD, Kind.ITALIC, Kind.STRIKE})
+ALONE = frozenset({Kind.CODE, Kind.PRE, Kind.LINK})  # nothing else may be decided inside these
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """``detail`` is a link's target or a code block's language."""
+
+    kind: Kind
+    start: int
+    stop: int
+    detail: str = ""
+
+    def moved(self, by: int) -> Span:
+        return replace(self, start=self.start + by, stop=self.stop + by)
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """``spans`` are in order of their start, longer ones first."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+
+def ordered(spans: list[Span]) -> tuple[Span, ...]:
+    return tuple(sorted(spans, key=lambda span: (span.start, -span.stop)))
