@@ -1,0 +1,164 @@
+"""JSON-RPC over a child's pipes, as the Agent Client Protocol frames it: one object a line.
+
+Pull-driven: nothing is read unless somebody asks for the next message, so a flooding agent is held
+back by its own pipe. Knows no session, no event and no lane.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.engines.base import EngineError
+from core.engines.processes import Child, LineTooLong
+
+log = logging.getLogger(__name__)
+
+Json = Mapping[str, Any]
+METHOD_NOT_FOUND = -32601
+
+
+class Gone(EngineError):
+    """The agent's output ended."""
+
+
+class Refused(EngineError):
+    """The agent answered a request with an error."""
+
+    def __init__(self, code: int, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.detail = detail
+
+    @property
+    def sign_in(self) -> bool:
+        """It wants an account first; -32000 is also used for other errors, so read the words."""
+        words = str(self).lower()
+        return "auth" in words or "log in" in words or "login" in words or "sign in" in words
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A notification: an update, or noise."""
+
+    method: str
+    params: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request of the agent; it waits for ``reply`` or ``refuse``."""
+
+    id: int | str
+    method: str
+    params: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The outcome of one of our requests."""
+
+    id: int | str
+    result: Json = field(default_factory=dict)
+    error: Refused | None = None
+
+
+Incoming = Note | Ask | Response
+
+
+class Peer:
+    """One conversation with one child; a single reader at a time."""
+
+    def __init__(self, child: Child) -> None:
+        self.child = child
+        self._last = 0
+
+    def request(self, method: str, params: Json) -> int | None:
+        """Send a request; its number, or None when certainly no byte of it left."""
+        self._last += 1
+        message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
+        return self._last if self._write(message) else None
+
+    def notify(self, method: str, params: Json) -> None:
+        self._write({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def reply(self, ask: int | str, result: Json) -> None:
+        self._write({"jsonrpc": "2.0", "id": ask, "result": result})
+
+    def refuse(self, ask: int | str, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        self._write({"jsonrpc": "2.0", "id": ask, "error": error})
+
+    async def call(
+        self, method: str, params: Json, meanwhile: Callable[[Note | Ask], None]
+    ) -> Json:
+        """A request and its result; what comes in between goes to ``meanwhile``."""
+        number = self.request(method, params)
+        if number is None:
+            raise Gone("the agent is gone")
+        while True:
+            message = await self.read()
+            if not isinstance(message, Response):
+                meanwhile(message)
+            elif message.id == number:
+                if message.error is not None:
+                    raise message.error
+                return message.result
+
+    async def read(self) -> Incoming:
+        """The next message; what is none is skipped. Raises Gone at the end of the output."""
+        while True:
+            try:
+                line = await self.child.read_line()
+            except EOFError as end:
+                raise Gone("the agent's output ended") from end
+            except LineTooLong as long:
+                if b'"session/update"' in long.head:
+                    continue  # output of a tool, say: nothing waits for it
+                raise
+            if (message := parse(line)) is not None:
+                return message
+
+    def _write(self, message: Json) -> bool:
+        line = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
+        return self.child.write(line.encode(errors="replace"))
+
+
+def parse(line: bytes) -> Incoming | None:
+    """One line as a message; None for what is not one (agents also print logs there)."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        if line.strip():
+            log.debug("a line of the agent is no message: %.200r", line)
+        return None
+    if not isinstance(data, dict):
+        return None
+    number, method = data.get("id"), data.get("method")
+    params = data.get("params")
+    params = params if isinstance(params, dict) else {}
+    if isinstance(method, str):
+        if isinstance(number, int | str):
+            return Ask(number, method, params)
+        return Note(method, params)
+    if not isinstance(number, int | str):
+        return None
+    result, error = data.get("result"), data.get("error")
+    if error is not None:
+        return Response(number, error=_refusal(error))
+    return Response(number, result if isinstance(result, dict) else {})
+
+
+def _refusal(error: object) -> Refused:
+    if not isinstance(error, dict):
+        return Refused(0, "an unreadable error")
+    code, message, data = error.get("code"), error.get("message"), error.get("data")
+    detail = data.get("details") or data.get("message") if isinstance(data, dict) else data
+    return Refused(
+        code if isinstance(code, int) else 0,
+        str(message or "an error without words"),
+        detail if isinstance(detail, str) else "",
+    )

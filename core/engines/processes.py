@@ -1,0 +1,429 @@
+"""Engine processes: started by ourselves, seen as a whole tree, and ended with certainty.
+
+Knows nothing of any protocol, lane rule or store. A process is recognised by its pid together with
+its start time, or by the marker every process of a lane inherits; a reused pid is never touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+import signal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from core.engines.base import EngineUnready
+
+MARK = "LANEWAY_TURN_MARK"  # in the environment of everything an engine starts
+INHERITED = ("HOME", "PATH", "LANG", "LC_ALL", "TZ", "TERM")
+STDERR_TAIL = 16 * 1024
+READ_AHEAD = 1024 * 1024  # the stream stops reading the pipe at twice this
+LINE_LIMIT = 64 * 1024 * 1024
+SWEEP = 1.0  # seconds after KILL until what is still alive is set aside
+
+
+class LineTooLong(Exception):
+    """A line grew beyond the limit and was thrown away; ``head`` is how it began."""
+
+    def __init__(self, head: bytes) -> None:
+        super().__init__(f"a line of more than {LINE_LIMIT >> 20} MB")
+        self.head = head
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is remembered of a started process, so that a later start can find what is left."""
+
+    pid: int
+    created: float
+    lane: str
+    marker: str
+
+
+class Ledger(Protocol):
+    """Where records are kept; they have to outlive the gateway."""
+
+    async def add(self, record: Record) -> None: ...
+
+    async def remove(self, record: Record) -> None: ...
+
+
+class NoLedger:
+    """Remembers nothing: for a program that is gone again within the command that asks it."""
+
+    async def add(self, record: Record) -> None: ...
+
+    async def remove(self, record: Record) -> None: ...
+
+
+# Environment and marker -------------------------------------------------------------------
+
+
+def home_mark(home: Path) -> str:
+    """The part of every marker that tells this home from another one on the same machine."""
+    return hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
+
+
+def lane_mark(home: Path, lane: str) -> str:
+    """A new marker, unique to one process tree of one lane of this home."""
+    return f"{home_mark(home)}:{lane}:{secrets.token_hex(8)}"
+
+
+def folder_name(lane: str) -> str:
+    """A lane's name as a folder name: readable, and never the same for two lanes."""
+    plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in lane)[:40]
+    return f"{plain}-{hashlib.sha256(lane.encode()).hexdigest()[:8]}"
+
+
+def environment(
+    names: Iterable[str], *, marker: str, tmp: Path, source: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The environment of an engine: a short allow-list and the names the admin passed on.
+
+    Everything else stays out, whatever the gateway inherited: its own secrets, and variables that
+    make an agent believe that it runs inside another one.
+    """
+    source = os.environ if source is None else source
+    wanted = dict.fromkeys((*INHERITED, *names))
+    found = {name: source[name] for name in wanted if name in source}
+    return {**found, "TMPDIR": str(tmp), MARK: marker}
+
+
+# A running child --------------------------------------------------------------------------
+
+
+class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
+    """The usual streams, but error output goes to a bounded tail as it comes.
+
+    It is drained in the callback: an engine that floods it can neither block nor fill the memory.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=READ_AHEAD, loop=loop)
+        self.tail = bytearray()
+        self.exited = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        if fd == 2 and isinstance(data, bytes):
+            self.tail += data[-STDERR_TAIL:]
+            del self.tail[:-STDERR_TAIL]
+            return
+        super().pipe_data_received(fd, data)
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        super().process_exited()
+
+
+class Child:
+    """One engine process and everything it started."""
+
+    def __init__(
+        self,
+        transport: asyncio.SubprocessTransport,
+        streams: _Streams,
+        record: Record,
+        ledger: Ledger,
+    ) -> None:
+        self._transport = transport
+        self._streams = streams
+        self._ledger = ledger
+        self._known: dict[int, psutil.Process] = {}
+        self._ending = asyncio.Lock()
+        self._pieces: list[bytes] = []  # of a long line that is still coming
+        self.record = record
+        self.over = False  # the tree was ended; ``survivors`` holds what would not die
+        self.survivors: tuple[int, ...] = ()
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        assert self._streams.stdin is not None  # asked for as a pipe
+        return self._streams.stdin
+
+    @property
+    def stdout(self) -> asyncio.StreamReader:
+        assert self._streams.stdout is not None  # asked for as a pipe
+        return self._streams.stdout
+
+    @property
+    def pid(self) -> int:
+        return self.record.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """As the system tells it, negative for a signal; None while it runs."""
+        return self._transport.get_returncode()
+
+    @property
+    def stderr_tail(self) -> str:
+        return self._streams.tail.decode(errors="replace")
+
+    async def exited(self, within: float) -> bool:
+        """Wait for the direct child to exit; its pipes may still be held by what it started."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._streams.exited.wait()
+        return self._streams.exited.is_set()
+
+    async def read_line(self) -> bytes:
+        """The next line of its output without the line end; ``b""`` is also an empty line.
+
+        Raises EOFError when the output ended; a half line at the end is not a line.
+        """
+        while True:
+            try:
+                piece = await self.stdout.readuntil(b"\n")
+            except asyncio.LimitOverrunError as overrun:
+                piece = await self.stdout.readexactly(overrun.consumed)
+                if sum(map(len, self._pieces)) <= LINE_LIMIT:
+                    self._pieces.append(piece)
+                continue
+            except (asyncio.IncompleteReadError, OSError) as end:
+                raise EOFError from end
+            # kept outside of this call, so that giving up waiting loses nothing of a line
+            pieces, self._pieces = [*self._pieces, piece], []
+            if sum(map(len, pieces)) > LINE_LIMIT:
+                raise LineTooLong(pieces[0][:4096])
+            return b"".join(pieces).rstrip(b"\r\n")
+
+    def write(self, data: bytes) -> bool:
+        """Hand bytes over without waiting; False when certainly none of them left."""
+        if self.stdin.is_closing() or self.over or self._streams.exited.is_set():
+            return False
+        self.stdin.write(data)
+        return True
+
+    def close_stdin(self) -> None:
+        self.stdin.close()
+
+    async def end(self, grace: float, *, answered: asyncio.Event | None = None) -> tuple[int, ...]:
+        """End the whole tree within ``grace`` seconds and a sweep; the pids that survived even it.
+
+        The interruption was sent by the caller, who knows the protocol: until ½ the tree may go by
+        itself, or ``answered`` tells that it has obeyed. Then its stdin is closed, at ¾ comes
+        TERM, at the end KILL. Whatever comes earlier makes the rest come earlier.
+        """
+        async with self._ending:
+            if not self.over:
+                try:
+                    await self._ladder(grace, answered)
+                except asyncio.CancelledError:
+                    self.kill()
+                    raise
+                self.over = True
+                self._transport.close()
+                if not self.survivors:
+                    await self._ledger.remove(self.record)
+            return self.survivors
+
+    def kill(self) -> None:
+        """KILL everything now, without waiting: for when there is no time left to wait."""
+        for process in [*self._known.values(), *_tree(self.record)]:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+    async def _ladder(self, grace: float, answered: asyncio.Event | None) -> None:
+        await self._look()
+        if answered is not None and not answered.is_set():
+            await self._gone(grace / 2, answered)
+        self.close_stdin()
+        if await self._gone(grace / 4):
+            return
+        await self._signal(signal.SIGTERM)
+        if await self._gone(grace / 4):
+            return
+        deadline = asyncio.get_running_loop().time() + SWEEP
+        while True:  # what was started between two looks is found by the next one
+            await self._signal(signal.SIGKILL)
+            if await self._gone(0.05):
+                return
+            if asyncio.get_running_loop().time() > deadline:
+                self.survivors = tuple(sorted(process.pid for process in self._alive()))
+                return
+
+    async def _gone(self, within: float, sooner: asyncio.Event | None = None) -> bool:
+        """Wait until nothing of the tree is alive, at most so long."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + within
+        pause = 0.005
+        while True:
+            if not self._alive():
+                await self._look()
+                if not self._alive():
+                    return True
+            if loop.time() >= deadline or (sooner is not None and sooner.is_set()):
+                return False
+            # a tree cannot be waited for, only its root: so look again, ever more slowly
+            await asyncio.sleep(min(pause, max(0.001, deadline - loop.time())))
+            pause = min(pause * 2, 0.05)
+
+    async def _signal(self, number: signal.Signals) -> None:
+        await self._look()
+        for process in self._alive():
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(number)  # psutil compares the start time before it sends
+
+    def _alive(self) -> list[psutil.Process]:
+        return [process for process in self._known.values() if living(process)]
+
+    async def _look(self) -> None:
+        for process in await asyncio.to_thread(_tree, self.record):
+            if self._known.get(process.pid) != process:
+                self._known[process.pid] = process
+
+
+async def spawn(
+    command: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    lane: str,
+    ledger: Ledger,
+) -> Child:
+    """Start a program in its own process session; EngineUnready says why it could not."""
+    program = resolve(command, env)
+    if not await asyncio.to_thread(folder.is_dir):
+        raise EngineUnready(
+            f"The workspace folder {folder} does not exist. Create it, or choose another one "
+            "with /workspace."
+        )
+    loop = asyncio.get_running_loop()
+    try:
+        transport, streams = await loop.subprocess_exec(
+            lambda: _Streams(loop),
+            program,
+            *command[1:],
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(env),
+            cwd=folder,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise EngineUnready(
+            f"The program {command[0]} could not be started ({error.strerror}). "
+            "Check with `laneway doctor`."
+        ) from error
+    record = Record(transport.get_pid(), _created(transport.get_pid()), lane, env[MARK])
+    child = Child(transport, streams, record, ledger)
+    try:
+        await ledger.add(record)
+    except BaseException:
+        await child.end(0.0)  # what is not on record must not run
+        raise
+    return child
+
+
+def resolve(command: Sequence[str], env: Mapping[str, str]) -> str:
+    """The program's file; EngineUnready tells what to do when there is none to run."""
+    if not command:
+        raise EngineUnready("No agent program is set. Set LANEWAY_ACP_COMMAND.")
+    if found := shutil.which(command[0], path=env.get("PATH", os.defpath)):
+        return found
+    if os.sep in command[0] and Path(command[0]).exists():
+        raise EngineUnready(
+            f"{command[0]} is not an executable program. Make it executable (chmod +x), "
+            "or set another command."
+        )
+    where = "" if os.sep in command[0] else " on PATH"
+    raise EngineUnready(
+        f"The program {command[0]} was not found{where}. Install it, or set the command to its "
+        "full path; `laneway doctor` checks it."
+    )
+
+
+# Looking at the machine -------------------------------------------------------------------
+
+
+def living(process: psutil.Process) -> bool:
+    """Whether this very process runs; a zombie is over, its parent only has not looked yet."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _created(pid: int) -> float:
+    try:
+        return psutil.Process(pid).create_time()
+    except psutil.Error:
+        return 0.0  # gone already; matches no other process
+
+
+def marked(fits: Callable[[str], bool]) -> list[psutil.Process]:
+    """Every process whose environment carries a fitting marker, except our own."""
+    found = []
+    for process in psutil.process_iter():
+        if process.pid == os.getpid():
+            continue
+        try:
+            mark = process.environ().get(MARK)
+        except (psutil.Error, OSError):  # not ours to look at, or gone
+            continue
+        if mark is not None and fits(mark):
+            found.append(process)
+    return found
+
+
+def _tree(record: Record) -> list[psutil.Process]:
+    found = marked(lambda mark: mark == record.marker)
+    with contextlib.suppress(psutil.Error):
+        root = psutil.Process(record.pid)
+        if abs(root.create_time() - record.created) < 0.01:
+            # while the root is there its number cannot be another session's
+            found += [root, *root.children(recursive=True), *_session(record.pid)]
+    return found
+
+
+def _session(number: int) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError):
+            if os.getsid(process.pid) == number:
+                found.append(process)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep found and ended, and what would not die."""
+
+    ended: int
+    survivors: tuple[int, ...]
+
+
+async def sweep(home: Path, records: Iterable[Record], grace: float = 2.0) -> Swept:
+    """End what an earlier life of this home left behind; before any lane runs."""
+    prefix = f"{home_mark(home)}:"
+    left: dict[int, psutil.Process] = {}
+    records = tuple(records)
+    loop = asyncio.get_running_loop()
+
+    def look() -> list[psutil.Process]:
+        found = marked(lambda mark: mark.startswith(prefix))
+        for record in records:
+            found += _tree(record)
+        for process in found:
+            left[process.pid] = process
+        return [process for process in left.values() if living(process)]
+
+    alive = await asyncio.to_thread(look)
+    start = loop.time()
+    while alive and loop.time() < start + grace + SWEEP:
+        number = signal.SIGTERM if loop.time() < start + grace / 2 else signal.SIGKILL
+        for process in alive:
+            with contextlib.suppress(psutil.Error):
+                process.send_signal(number)
+        await asyncio.sleep(0.05)
+        alive = await asyncio.to_thread(look)
+    survivors = tuple(sorted(process.pid for process in alive))
+    return Swept(len(left) - len(survivors), survivors)
