@@ -31,6 +31,10 @@ STRANGER_PRESS = "This is not for you."
 UNKNOWN_PRESS = "This button is no longer in use."
 TURN_OVER_PRESS = "That turn is over already."
 NOT_YOURS_PRESS = "Only the person who asked, or an admin, can do this."
+INTERNAL_FAULT = "the gateway met a fault of its own; its log says more"
+NOT_STOPPED = "the agent did not end when it was stopped; its session is not used again"
+NO_RESULT = "the agent ended without a result"
+TIME_LIMIT = "it took longer than the time limit and was stopped; send it in smaller parts"
 DRAINING = "I am restarting. Your message is kept and runs after the restart."
 
 
@@ -70,6 +74,13 @@ def duration(ms: int) -> str:
 
 def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def money(dollars: float) -> str:
+    """At least two decimals, and more where it is less than a cent."""
+    if dollars and abs(dollars) < 0.01:
+        return f"${dollars:.6f}".rstrip("0")
+    return f"${dollars:.2f}"
 
 
 def ordinal(number: int) -> str:
@@ -116,6 +127,8 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
             return "Nothing runs here."
         case Refusal.NOT_WAITING:
             return "That message does not wait any more."
+        case Refusal.PAUSED:
+            return f"Paused here, so {it} was not started. Ask again after /resume."
         case Refusal.DRAINING:
             return f"I am shutting down, so {it} was not started. Send it again in a minute."
 
@@ -234,6 +247,18 @@ def too_big(name: str, limit: int) -> str:
     )
 
 
+def not_sent(name: str) -> str:
+    """A file of the agent that may not leave."""
+    return f"The agent offered the file {quoted(name)}, which is not in its workspace: not sent."
+
+
+def too_big_to_send(name: str, limit: int) -> str:
+    return (
+        f"The file {quoted(name)} is larger than {limit // 1_000_000} MB, the limit here. "
+        "It lies in the workspace."
+    )
+
+
 def thread_gone(title: str) -> str:
     return f"The thread {quoted(title)} is closed or was deleted, so I cannot answer there."
 
@@ -292,3 +317,8 @@ def unfinished(text: str) -> str:
 def own_turn_of_piece(what: str) -> str:
     """The remark for the agent when a piece came after its message had started."""
     return f'(This belongs to the earlier message "{label(what)}"; it arrived late.)'
+
+
+def not_fetched(name: str) -> str:
+    """A file that the platform would not give."""
+    return f"The file {quoted(name)} could not be fetched. I did not start anything; send it again."

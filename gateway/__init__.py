@@ -1,0 +1,1 @@
+"""The process: everything that knows all parts."""

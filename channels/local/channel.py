@@ -80,8 +80,10 @@ class Watch:
     def __init__(self) -> None:
         self._frames: asyncio.Queue[Frame | None] = asyncio.Queue(FRAMES_KEPT)
         self._lost = False
+        self.seen = asyncio.Event()  # something was shown since the watch began
 
     def put(self, frame: Frame) -> None:
+        self.seen.set()
         if self._frames.full():
             self._lost = True
             return

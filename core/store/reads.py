@@ -159,6 +159,11 @@ async def deliveries_of_lane(
     return [_delivery(row) for row in found]
 
 
+async def waiting_notices(store: Store) -> list[Delivery]:
+    """The first delivery of every waiting notice that is still on the screen."""
+    return [_delivery(row) for row in await store.fetch("delivery.waiting_shown")]
+
+
 async def button(store: Store, button: str) -> ButtonRow | None:
     return _first(map(_button, await store.fetch("button.by_id", id=button)))
 

@@ -125,6 +125,11 @@ def turn_result(turn: int, at: int, answer: str, error: str) -> Row:
     return "turn.result", {"id": turn, "at": at, "answer": answer, "error": error}
 
 
+def turn_ended(turn: int, at: int) -> Row:
+    """When it was over, for a turn that had no result of its own."""
+    return "turn.ended", {"id": turn, "at": at}
+
+
 def usage(turn: int, tokens_in: int | None, tokens_out: int | None, cost: float | None) -> Row:
     """What the turn has used so far, in all."""
     return "turn.usage", {

@@ -37,6 +37,11 @@ SELECT * FROM deliveries WHERE turn = :turn ORDER BY kind, seq, id;
 -- name: delivery.of_lane
 SELECT * FROM deliveries WHERE lane = :lane AND kind = :kind ORDER BY id DESC LIMIT :limit;
 
+-- name: delivery.waiting_shown
+SELECT * FROM deliveries
+WHERE kind = 'waiting' AND target = '' AND state IN ('pending', 'in_flight', 'sent', 'uncertain')
+ORDER BY id;
+
 -- name: button.new
 -- phase: 30
 INSERT INTO buttons (id, lane, turn, action, data, created_at)

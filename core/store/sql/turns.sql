@@ -33,6 +33,10 @@ WHERE id = :id;
 -- key: id
 UPDATE turns SET ended_at = :at, answer = :answer, error = :error WHERE id = :id;
 
+-- name: turn.ended
+-- phase: 43
+UPDATE turns SET ended_at = coalesce(ended_at, :at) WHERE id = :id;
+
 -- name: turn.usage
 -- phase: 40
 -- key: id

@@ -1,0 +1,45 @@
+"""Where a lane's turns work, and what received files are called. Pure naming; writes nothing."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+_UNSAFE = re.compile(r"[^\w.@+=,-]+")
+_LONGEST = 120  # bytes; far under every file system's 255, with room for a counter
+
+
+def folder_name(lane: str) -> str:
+    """A lane's id as one path component: ``telegram:-100:36`` → ``telegram_-100_36``."""
+    return safe_name(lane.replace(":", "_"))
+
+
+def workspace(home: Path, lane: str, own: str, shared: str) -> Path:
+    """The folder a lane works in: its own setting, else the one for all, else one of its own."""
+    named = own or shared
+    return Path(named).expanduser() if named else home / "workspaces" / folder_name(lane)
+
+
+def claim(own: str, shared: str) -> str:
+    """The folder as the lane rules compare it; "" where no other lane can be in it."""
+    named = own or shared
+    return str(Path(named).expanduser().resolve()) if named else ""
+
+
+def safe_name(name: str) -> str:
+    """A file name somebody sent, as one harmless path component; never empty, never hidden."""
+    text = unicodedata.normalize("NFC", name).replace("\0", "")
+    text = _UNSAFE.sub("_", text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]).lstrip(".")
+    stem, dot, suffix = text.rpartition(".")
+    if dot and len(suffix) <= 12:
+        room = _LONGEST - len(suffix.encode()) - 1
+        text = _cut(stem, room) + dot + suffix
+    else:
+        text = _cut(text, _LONGEST)
+    return text or "file"
+
+
+def _cut(text: str, most: int) -> str:
+    return text.encode()[:most].decode(errors="ignore")
+

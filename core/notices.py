@@ -1,0 +1,154 @@
+"""The one waiting notice of a lane: sent when messages wait, changed as they do, gone at zero.
+
+The lane rules say who waits; this says it to people. Changes are gathered for a moment, so that a
+burst of messages makes one notice and a message that starts at once makes none. Rows of kind
+*waiting* are its memory over a restart. It must not know platforms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from core import wording
+from core.lanes.lane import Phase
+from core.channel import Channel
+from core.clock import Clock
+from core.engines.base import Abilities
+from core.items import Item, Take
+from core.lanes import Lanes, LaneView
+from core.messages import Button, Keyboard, Part, Style
+from core.store import reads, rows
+from core.store.records import ButtonRow, Delivery, DeliveryKind, DeliveryState, revises
+from core.store.rows import Row
+from core.store.store import Store
+
+SETTLE = 0.3  # seconds a change is waited out before it is shown
+
+
+class Lookout(Protocol):
+    """What the notice says about the lane's surroundings; the runner."""
+
+    @property
+    def lanes(self) -> Lanes: ...
+
+    def view(self, lane: str) -> LaneView | None: ...
+
+    def since(self, turn: int) -> int | None: ...
+
+    def abilities(self, engine: str) -> Abilities: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    first: int  # the delivery that made the message; later ones revise it
+    text: str
+    keyboard: Keyboard
+
+
+class Notices:
+    """Owns what each lane's notice shows now."""
+
+    def __init__(
+        self,
+        store: Store,
+        channel_of: Callable[[str], Channel],
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._channel_of = channel_of
+        self._clock = clock
+        self._new_id = new_id
+        self._shown: dict[str, _Shown] = {}
+        self._changed: dict[str, None] = {}
+        self._wake = asyncio.Event()
+
+    def changed(self, lane: str) -> None:
+        """Something about what waits in this lane may be different."""
+        self._changed[lane] = None
+        self._wake.set()
+
+    async def restore(self) -> None:
+        """Take over the notices that an earlier process left on the screen."""
+        for left in await reads.waiting_notices(self._store):
+            text = left.part.text if isinstance(left.part, Part) else ""
+            self._shown[left.lane] = _Shown(left.id, text, left.keyboard)
+            self.changed(left.lane)
+
+    async def run(self, take: Take, lookout: Lookout) -> None:
+        """Show changes until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._clock.sleep(SETTLE)
+            changed, self._changed = list(self._changed), {}
+            items = [item for lane in changed if (item := self._item(lane, lookout))]
+            if items:
+                await take(*items)
+
+    def _item(self, lane: str, lookout: Lookout) -> Item | None:
+        view = lookout.view(lane)
+        shown = self._shown.get(lane)
+        if view is None or not view.waiting:
+            return self._removed(lane, shown) if shown else None
+        text = self._text(view, lookout)
+        if shown is None:
+            return self._first(lane, view, text, lookout)
+        if shown.text == text:
+            return None
+        self._shown[lane] = _Shown(shown.first, text, shown.keyboard)
+        return Item(deliveries=[self._delivery(lane, text, shown.keyboard, revises(shown.first))])
+
+    def _first(self, lane: str, view: LaneView, text: str, lookout: Lookout) -> Item:
+        keyboard, buttons = self._buttons(lane, view, lookout)
+        delivery = self._delivery(lane, text, keyboard, "")
+        self._shown[lane] = _Shown(delivery.id, text, keyboard)
+        return Item(deliveries=[delivery], rows=buttons)
+
+    def _removed(self, lane: str, shown: _Shown) -> Item:
+        """A revision without text takes the message away."""
+        del self._shown[lane]
+        gone = rows.delivery_state(shown.first, DeliveryState.WITHDRAWN)
+        return Item(deliveries=[self._delivery(lane, "", (), revises(shown.first))], rows=[gone])
+
+    def _delivery(self, lane: str, text: str, keyboard: Keyboard, target: str) -> Delivery:
+        part = self._channel_of(lane).render(text)[0] if text else Part("")
+        return Delivery(
+            self._store.ids.delivery(), lane, None, DeliveryKind.WAITING, part,
+            keyboard=keyboard, target=target, created_at=self._clock.now(),
+        )  # fmt: skip
+
+    def _text(self, view: LaneView, lookout: Lookout) -> str:
+        waiting, lanes = len(view.waiting), lookout.lanes
+        if lanes.draining:
+            return wording.waiting_restart(waiting)
+        if view.paused:
+            return wording.waiting_paused(waiting)
+        if view.main is not None:
+            since = lookout.since(view.main.id)
+            ms = self._clock.now() - since if since else 0
+            asking = view.phase is Phase.ASKING
+            return wording.waiting_behind(waiting, view.main.label, ms, asking)
+        if lanes.running >= lanes.limits.running:
+            return wording.waiting_slot(waiting, lanes.running, view.place)
+        person = view.waiting[0].person
+        if lanes.running_for(person) >= lanes.limits.per_person:
+            return wording.waiting_person(waiting, lanes.limits.per_person)
+        return wording.waiting_folder(waiting)
+
+    def _buttons(self, lane: str, view: LaneView, lookout: Lookout) -> tuple[Keyboard, list[Row]]:
+        able = lookout.abilities(view.facts.engine)
+        wanted = [("side", "Answer on the side", Style.PLAIN)] if able.side else []
+        if able.steer and view.main is not None:
+            wanted.append(("steer", "Hand to the running turn", Style.PLAIN))
+        wanted.append(("drop", "Drop", Style.DANGER))
+        now = self._clock.now()
+        made = [ButtonRow(self._new_id(), lane, None, action, {}, now) for action, _, _ in wanted]
+        row = tuple(
+            Button(button.id, label, style)
+            for button, (_, label, style) in zip(made, wanted, strict=True)
+        )
+        return (row,), [rows.button(button) for button in made]

@@ -1,0 +1,184 @@
+"""The first phase of a turn: its settings frozen, its files fetched, its prompt made.
+
+Everything a person can put right ends as ``Unworkable`` with words that say what to do; no engine
+was touched then. It must not know the lane rules, and starts nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import mimetypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from core import prompt, wording
+from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimited, SendError
+from core.clock import Clock
+from core.engines.base import Approvals, Attachment, Engine, Request
+from core.folders import workspace
+from core.messages import FileKind
+from core.store import reads
+from core.store.records import LaneRow, MessageRow
+from core.store.store import Store
+from core.turns import Kind, Turn
+
+log = logging.getLogger("laneway.turn")
+
+TRIES = 4  # downloads of one file
+PAUSE = 1.0  # seconds before the second try; doubled each time
+
+
+class Unworkable(Exception):
+    """The turn cannot begin; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a lane uses that sets nothing of its own."""
+
+    home: Path
+    engine: str
+    approvals: Approvals
+    workspace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A turn that can begin. Its settings stay as they are until it ends."""
+
+    engine: Engine
+    request: Request
+    direct: bool
+    limits: ChannelLimits
+
+
+class Preparing:
+    """Reads a turn's content and makes it ready."""
+
+    def __init__(
+        self,
+        store: Store,
+        engines: Mapping[str, Engine],
+        channel_of: Callable[[str], Channel],
+        defaults: Defaults,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._engines = engines
+        self._channel_of = channel_of
+        self._defaults = defaults
+        self._clock = clock
+
+    async def prepare(self, turn: Turn) -> Prepared:
+        """Everything the engine needs; raises Unworkable."""
+        lane = await reads.lane(self._store, turn.lane)
+        if lane is None:
+            raise Unworkable("This thread is not known any more. Write a new message.")
+        engine = self._engine(lane.engine or self._defaults.engine)
+        folder = await self._folder(lane)
+        messages = await reads.messages_of(self._store, [turn.id])
+        channel = self._channel_of(lane.id)
+        files = await self._fetch(channel, folder, messages)
+        request = Request(
+            lane=lane.id,
+            turn=turn.id,
+            folder=folder,
+            prompt=prompt.build(messages, group=not lane.direct),
+            session=await self._session(turn, engine.name),
+            attachments=files,
+            approvals=Approvals(lane.approvals) if lane.approvals else self._defaults.approvals,
+            model=lane.model,
+            effort=lane.effort,
+            read_only=turn.kind is Kind.SIDE,
+        )
+        return Prepared(engine, request, lane.direct, channel.limits)
+
+    async def text_of(self, turn: int) -> str:
+        """What a waiting turn would ask; for handing it to the running one."""
+        messages = await reads.messages_of(self._store, [turn])
+        return prompt.build(messages, group=False)
+
+    def _engine(self, name: str) -> Engine:
+        engine = self._engines.get(name)
+        if engine is None:
+            known = ", ".join(sorted(self._engines))
+            raise Unworkable(
+                f"The engine {name!r} is not set up here. Choose another with /engine ({known})."
+            )
+        return engine
+
+    async def _folder(self, lane: LaneRow) -> Path:
+        named = lane.workspace or self._defaults.workspace
+        folder = workspace(self._defaults.home, lane.id, lane.workspace, self._defaults.workspace)
+
+        def make() -> None:
+            if named and not folder.is_dir():
+                raise Unworkable(
+                    f"The workspace {folder} does not exist. Make the folder, or choose another "
+                    "with /workspace."
+                )
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+        try:
+            await asyncio.to_thread(make)
+        except OSError as fault:
+            reason = fault.strerror or "it cannot be used"
+            raise Unworkable(f"The workspace {folder} cannot be used: {reason}.") from fault
+        return folder.resolve()
+
+    async def _session(self, turn: Turn, engine: str) -> str:
+        stored = await reads.session(self._store, turn.lane, engine)
+        if stored is None or stored.quarantined or stored.epoch != turn.epoch:
+            return ""
+        return stored.session
+
+    async def _fetch(
+        self, channel: Channel, folder: Path, messages: Sequence[MessageRow]
+    ) -> list[Attachment]:
+        """Save every file of the turn under its path in the workspace."""
+        saved: list[Attachment] = []
+        for item in prompt.incoming(messages):
+            if item.file.kind is FileKind.VOICE:
+                continue  # the prompt says that it could not be heard
+            if item.file.size is not None and item.file.size > channel.limits.file_in:
+                raise Unworkable(wording.too_big(item.file.name, channel.limits.file_in))
+            target = folder / item.path
+            if not await asyncio.to_thread(_ready, folder, item.path):
+                await self._fetch_one(channel, item, target)
+            mime = item.file.mime or mimetypes.guess_type(target.name)[0] or ""
+            saved.append(Attachment(target, mime or "application/octet-stream"))
+        return saved
+
+    async def _fetch_one(self, channel: Channel, item: prompt.Incoming, target: Path) -> None:
+        """Download beside the target and move: half a file never passes for the whole."""
+        part = target.with_name(target.name + ".part")
+        name = item.file.name or target.name
+        for attempt in range(TRIES):
+            try:
+                await channel.fetch(item.file, part)
+                await asyncio.to_thread(part.replace, target)
+                return
+            except FileTooBig as fault:
+                raise Unworkable(wording.too_big(name, fault.limit)) from fault
+            except SendError as fault:
+                if attempt + 1 == TRIES:
+                    log.warning("file of lane %s: %s", channel.name, fault)
+                    raise Unworkable(wording.not_fetched(name)) from fault
+                wait = fault.retry_after if isinstance(fault, RateLimited) else PAUSE * 2**attempt
+                if not isinstance(fault, RateLimited | NotSent):
+                    log.info("file %s: %s; trying again", name, fault)
+                await self._clock.sleep(wait)
+            except OSError as fault:
+                reason = fault.strerror or "the disk refused it"
+                raise Unworkable(f"The file {name} could not be saved: {reason}.") from fault
+
+
+def _ready(folder: Path, inner: PurePosixPath) -> bool:
+    """Make the folder of a file, inside the workspace only; whether the file is there already."""
+    target = folder / inner
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.parent.resolve().is_relative_to(folder.resolve()):
+        raise Unworkable("The inbox of the workspace leads outside of it; files cannot be saved.")
+    return target.is_file()

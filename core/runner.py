@@ -1,0 +1,332 @@
+"""The asyncio shell round the lane rules: one step at a time, durable before it has an effect.
+
+Every change of a lane comes through ``take``: its identity, its rows and its event are one unit of
+the store's group commit. The lane rules work on a draft inside the transaction; only after the
+commit are their commands carried out, and a failed commit takes the draft back. So there is one
+owner of lane state (``Lanes``), and what people see never runs ahead of what is stored.
+
+It must not know any platform, the commands people type, or how an engine works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core import restoring, turns
+from core.lanes.board import Mark
+from core.clock import Clock
+from core.engines.base import Abilities, Engine
+from core.items import Item, Said
+from core.lanes import Lanes, LaneView
+from core.notices import Notices
+from core.preparing import Defaults
+from core.running import Running, TurnLife
+from core.store import rows
+from core.store.records import Delivery
+from core.store.rows import Row
+from core.store.store import Store
+from core.store.writer import Unit
+from core.telling import Telling
+from core.turns import (
+    Cancel,
+    Command,
+    DrainAsked,
+    DrainEnded,
+    Join,
+    Kind,
+    Limits,
+    Prompt,
+    Refuse,
+    Save,
+    SaveLane,
+    Start,
+    StartSide,
+    Steer,
+    Stop,
+    StopKind,
+    Tell,
+    Turn,
+    Withdraw,
+)
+
+log = logging.getLogger("laneway.runner")
+
+UNMARKED = Mark(0)
+
+
+@dataclass(slots=True)
+class _Step:
+    """An item on its way through the transaction."""
+
+    runner: Runner
+    item: Item
+    mark: Mark = UNMARKED
+    commands: Sequence[Command] = ()
+    deliveries: list[Delivery] = field(default_factory=list)
+
+    def decide(self) -> list[Row]:
+        lanes = self.runner.lanes
+        self.mark = lanes.mark()
+        self.commands = lanes.handle(self.item.event) if self.item.event else ()
+        said = [self._closing(), self.runner.telling.of(self.commands, self._closed())]
+        self.deliveries = [*self.item.deliveries]
+        written = [
+            *rows_of(self.commands, self.runner.now()),
+            *map(rows.message, self.item.messages),
+        ]
+        written += self.item.rows
+        for one in said:
+            self.deliveries += one.deliveries
+            written += one.rows
+        written += [rows.delivery(delivery) for delivery in self.deliveries]
+        return written
+
+    def undo(self) -> None:
+        self.runner.lanes.undo(self.mark)
+
+    def done(self) -> None:
+        self.runner.heard(self.item)
+        self.runner.carry_out(self.commands, self.deliveries)
+
+    def _closed(self) -> int | None:
+        event = self.item.event
+        return event.turn if self.item.closing and isinstance(event, turns.Finished) else None
+
+    def _closing(self) -> Said:
+        """The visible end of the turn that this step ended, now that the rules said how."""
+        closed = self._closed()
+        for command in self.commands:
+            if isinstance(command, Save) and command.turn.id == closed and command.turn.status.over:
+                assert self.item.closing is not None
+                return self.item.closing(command.turn)
+        return Said()
+
+
+def rows_of(commands: Iterable[Command], now: int) -> list[Row]:
+    """What the rules want stored."""
+    written: list[Row] = []
+    for command in commands:
+        match command:
+            case Save(turn):
+                written.append(rows.turn(turn))
+                if turn.status.over:
+                    written.append(rows.turn_ended(turn.id, now))
+            case SaveLane(lane, facts):
+                written.append(rows.lane_facts(lane, facts))
+            case Join(message_turn, into):
+                written.append(rows.messages_join(message_turn, into))
+            case _:
+                pass
+    return written
+
+
+class Runner:
+    """One for the process. ``run`` owns every task of a turn; ``take`` is the only way in."""
+
+    def __init__(
+        self,
+        store: Store,
+        telling: Telling,
+        notices: Notices,
+        life: TurnLife,
+        engines: Mapping[str, Engine],
+        defaults: Defaults,
+        clock: Clock,
+        limits: Limits,
+    ) -> None:
+        self.lanes = Lanes(limits)
+        self.telling = telling
+        self._notices = notices
+        self._store = store
+        self._life = life
+        self._engines = engines
+        self._defaults = defaults
+        self._clock = clock
+        self._running: dict[int, Running] = {}
+        self._sources: dict[int, tuple[str, ...]] = {}  # message ids of turns not yet over
+        self._group: asyncio.TaskGroup | None = None
+        self._watchers: set[Callable[[Turn], None]] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def run(self, ready: asyncio.Event, stop: asyncio.Event, drain: float) -> None:
+        """Restore, run turns until ``stop`` is set, then drain for at most ``drain`` seconds.
+
+        Messages are still taken while it drains; returns when no turn runs any more.
+        """
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            await self._life.approvals.begin(group, self.take)
+            await self._restore()
+            showing = group.create_task(self._notices.run(self.take, self), name="waiting notices")
+            ready.set()
+            await stop.wait()
+            await self._drain(group, drain)
+            showing.cancel()
+
+    async def take(self, *items: Item) -> list[bool]:
+        """Commit the items in order with whatever else is pending; True where it was new."""
+        units = []
+        for item in items:
+            step = _Step(self, item)
+            units.append(Unit(item.identity, step.decide, step.undo, step.done))
+        return await self._store.commit(*units)
+
+    def now(self) -> int:
+        return self._clock.now()
+
+    def view(self, lane: str) -> LaneView | None:
+        """The lane as it is now; None when nothing runs or waits there."""
+        return self.lanes.view(lane)
+
+    def since(self, turn: int) -> int | None:
+        """When a running turn began; milliseconds since 1970."""
+        running = self._running.get(turn)
+        return running.began_at if running else None
+
+    def abilities(self, engine: str) -> Abilities:
+        known = self._engines.get(engine)
+        return known.abilities if known else Abilities()
+
+    def cancel_now(self, lane: str, stop: Stop, turn: int | None = None) -> None:
+        """End what runs in ``lane`` from memory, before its stop is stored: a stop needs no disk.
+
+        The event follows through ``take`` like any other; done twice it changes nothing.
+        """
+        for running in self._running.values():
+            named = turn is None or running.turn.id == turn
+            ends = running.turn.kind is not Kind.SIDE or stop.kind is StopKind.STOP
+            if running.turn.lane == lane and named and ends:
+                running.cancel()
+
+    def on_over(self, watcher: Callable[[Turn], None]) -> Callable[[], None]:
+        """Call ``watcher`` with every turn that ends; returns how to stop that."""
+        self._watchers.add(watcher)
+        return lambda: self._watchers.discard(watcher)
+
+    # After a commit -----------------------------------------------------------------------
+
+    def heard(self, item: Item) -> None:
+        """Remember which messages a turn came from, for their receipts."""
+        for message in item.messages:
+            if message.turn is not None and message.message_id:
+                known = self._sources.get(message.turn, ())
+                self._sources[message.turn] = (*known, message.message_id)
+
+    def carry_out(self, commands: Sequence[Command], deliveries: Sequence[Delivery]) -> None:
+        """Do what the rules decided; called in order, right after each commit."""
+        self.lanes.settle()
+        self.telling.deliver(deliveries)
+        touched: dict[str, None] = {}
+        for command in commands:
+            match command:
+                case Save(turn):
+                    touched[turn.lane] = None
+                    self._saved(turn)
+                case Start(turn) | StartSide(turn):
+                    self._start(turn)
+                case Prompt(turn_id):
+                    if running := self._running.get(turn_id):
+                        running.go_ahead()
+                case Cancel(turn_id):
+                    if running := self._running.get(turn_id):  # may have just ended
+                        running.cancel()
+                case Steer(turn_id, into):
+                    if running := self._running.get(into):
+                        running.steer(turn_id)
+                case Withdraw(turn_id, out_of):
+                    if running := self._running.get(out_of):
+                        running.withdraw(turn_id)
+                case Join(message_turn, into):
+                    moved = self._sources.pop(message_turn, ())
+                    self._sources[into] = (*self._sources.get(into, ()), *moved)
+                case SaveLane(lane):
+                    touched[lane] = None
+                case Refuse() | Tell():
+                    pass
+        for lane in touched:
+            self._notices.changed(lane)
+
+    def _saved(self, turn: Turn) -> None:
+        self.telling.receipt(turn, self._sources.get(turn.id, ()))
+        if not turn.status.over:
+            return
+        self._sources.pop(turn.id, None)
+        for watcher in tuple(self._watchers):
+            watcher(turn)
+
+    # Tasks --------------------------------------------------------------------------------
+
+    def _start(self, turn: Turn) -> None:
+        assert self._group is not None, "turns start only while the runner runs"
+        running = Running(turn, self._life, self.take, self._group)
+        self._running[turn.id] = running
+        self._idle.clear()
+        task = self._group.create_task(running.live(), name=f"turn {turn.id} in {turn.lane}")
+        task.add_done_callback(lambda _: self._gone(turn.id, running))
+
+    def _gone(self, turn: int, running: Running) -> None:
+        if self._running.get(turn) is running:  # a turn whose prompt never left starts anew
+            del self._running[turn]
+        if not self._running:
+            self._idle.set()
+
+    async def _restore(self) -> None:
+        """Rebuild the lanes from the store, and settle what a crash cut off."""
+        state = await restoring.stored_state(self._store, self._defaults)
+        self._sources.update(state.sources)
+        step = _Restoring(self, state)
+        await self._store.commit(Unit(None, step.decide, step.undo, step.done))
+        await self._notices.restore()
+
+    async def _drain(self, group: asyncio.TaskGroup, patience: float) -> None:
+        await self.take(Item(event=DrainAsked()))
+        log.info("shutting down: %d turns still run", len(self._running))
+        last = group.create_task(self._idle.wait(), name="wait for the last turn")
+        timer = group.create_task(self._clock.sleep(patience), name="drain time")
+        await asyncio.wait((last, timer), return_when=asyncio.FIRST_COMPLETED)
+        timer.cancel()
+        if not last.done():
+            await self.take(Item(event=DrainEnded()))
+        await last
+
+
+@dataclass(slots=True)
+class _Restoring:
+    """The first step of a process: the rules take over what is stored."""
+
+    runner: Runner
+    state: restoring.StoredState
+    mark: Mark = UNMARKED
+    commands: Sequence[Command] = ()
+    deliveries: list[Delivery] = field(default_factory=list)
+
+    def decide(self) -> list[Row]:
+        state, telling = self.state, self.runner.telling
+        self.mark = self.runner.lanes.mark()
+        self.commands = self.runner.lanes.restore(
+            state.turns, state.facts, state.paused_all, state.paused_engines
+        )
+        self.deliveries = []
+        for command in self.commands:
+            match command:
+                case Save(turn) if turn.status.over and turn.id in state.previews:
+                    self.deliveries += telling.closed_preview(turn, state.previews[turn.id])
+                case _:
+                    pass
+        said = telling.of(self.commands)
+        self.deliveries += said.deliveries
+        return [
+            *rows_of(self.commands, self.runner.now()),
+            *said.rows,
+            *(rows.delivery(delivery) for delivery in self.deliveries),
+        ]
+
+    def undo(self) -> None:
+        self.runner.lanes.undo(self.mark)
+
+    def done(self) -> None:
+        self.runner.carry_out(self.commands, self.deliveries)

@@ -1,0 +1,190 @@
+"""The local socket: what the owner's terminal asks of the running gateway.
+
+One request a connection: a line of JSON in, lines of JSON out. Whoever can open the socket (mode
+0600, in a private folder) is the owner. It carries words between the terminal and the parts that
+do the work; it decides nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from channels.local.channel import Frame, LocalChannel, Watch
+from core.lane_ids import local_name
+from core.store import reads
+from core.store.store import Store
+from core.turns import Turn
+from gateway.socket_path import private_folder
+
+log = logging.getLogger("laneway.control")
+
+OWNER = "local:owner"
+OWNER_NAME = "Owner"
+LONGEST_LINE = 16 * 1024 * 1024
+ANSWER_WITHIN = 10.0  # seconds a command's answer may take before the terminal is let go
+Ask = Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+class Turns(Protocol):
+    """Of the runner: who wants to know when turns end."""
+
+    def on_over(self, watcher: Callable[[Turn], None]) -> Callable[[], None]: ...
+
+
+class Refused(Exception):
+    """The request cannot be carried out; the message says why."""
+
+
+class Control:
+    """Serves the socket. ``asks`` are the requests that answer once, by name."""
+
+    def __init__(
+        self, store: Store, local: LocalChannel, turns: Turns, asks: Mapping[str, Ask]
+    ) -> None:
+        self._store = store
+        self._local = local
+        self._turns = turns
+        self._asks = asks
+
+    async def serve(self, path: Path) -> None:
+        """Listen until cancelled."""
+        private_folder(path)
+        path.unlink(missing_ok=True)  # of an earlier process: the home's lock is ours
+        async with asyncio.TaskGroup() as group:
+
+            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                group.create_task(self._talk(reader, writer), name="terminal")
+
+            server = await asyncio.start_unix_server(connected, path, limit=LONGEST_LINE)
+            path.chmod(0o600)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                server.close()
+                path.unlink(missing_ok=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            line = await reader.readline()
+            request = json.loads(line or b"{}")
+            if not isinstance(request, dict):
+                raise Refused("a request is a JSON object")
+            await self._carry_out(request, reader, writer)
+        except (Refused, ValueError) as fault:
+            await _write(writer, {"error": str(fault)})
+        except (ConnectionError, asyncio.IncompleteReadError):
+            log.debug("a terminal went away")
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _carry_out(
+        self,
+        request: Mapping[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        name = str(request.get("do", ""))
+        if name == "say":
+            await self._say(request, reader, writer)
+        elif name in self._asks:
+            await _write(writer, {"result": await self._asks[name](request)})
+        else:
+            raise Refused(f"this gateway does not know {name!r}; is it an older version?")
+
+    async def _say(
+        self,
+        request: Mapping[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Say something, and pass on what is shown until it is answered."""
+        lane = local_name(str(request.get("lane") or "main"))
+        text = str(request.get("text", ""))
+        over: dict[int, Turn] = {}
+        changed = asyncio.Event()
+
+        def watch_over(turn: Turn) -> None:
+            over[turn.id] = turn
+            changed.set()
+
+        forget = self._turns.on_over(watch_over)
+        try:
+            with self._local.watch(lane) as watch:
+                identity = await self._local.say(lane, OWNER, OWNER_NAME, text)
+                await _write(writer, {"accepted": identity})
+                async with asyncio.TaskGroup() as group:
+                    passing = group.create_task(_pass_on(watch, writer), name="frames")
+                    presses = group.create_task(
+                        self._presses(lane, reader, writer), name="presses"
+                    )
+                    status = await self._answered(identity, over, changed, watch)
+                    passing.cancel()
+                    presses.cancel()
+                while frame := watch.get_nowait():
+                    await _write(writer, {"frame": frame.as_json()})
+                await _write(writer, {"end": status})
+        except* ConnectionError:
+            log.debug("the terminal of lane %s went away", lane)
+        finally:
+            forget()
+
+    async def _answered(
+        self, identity: str, over: Mapping[int, Turn], changed: asyncio.Event, watch: Watch
+    ) -> str:
+        """Wait for the turn of a message and its deliveries; how it ended."""
+        message = await reads.message(self._store, identity)
+        if message is None or message.turn is None:
+            # A command: its answer was stored with it and is on its way.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ANSWER_WITHIN):
+                    await watch.seen.wait()
+            return "done"
+        while message.turn not in over:
+            stored = await reads.turn(self._store, message.turn)
+            if stored is not None and stored.status.over:
+                break
+            changed.clear()
+            if message.turn not in over:
+                await changed.wait()
+        await self._delivered(message.turn)
+        ended = await reads.turn(self._store, message.turn)
+        return ended.status.value if ended else "done"
+
+    async def _delivered(self, turn: int) -> None:
+        """Deliveries of the local channel take effect at once; this only lets them pass."""
+        for _ in range(200):
+            rows = await reads.deliveries_of(self._store, turn)
+            if not any(row.state in ("pending", "in_flight") for row in rows):
+                return
+            await asyncio.sleep(0.02)
+
+    async def _presses(
+        self, lane: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Buttons that the person at the terminal chooses."""
+        while line := await reader.readline():
+            press = json.loads(line)
+            button, message_id = str(press.get("press", "")), str(press.get("message_id", ""))
+            said = await self._local.press(lane, OWNER, OWNER_NAME, button, message_id)
+            if said:
+                await _write(writer, {"frame": Frame("private", text=said).as_json()})
+        # The terminal closed its side: what it asked goes on, there is nobody to show it to.
+
+
+async def _pass_on(watch: Watch, writer: asyncio.StreamWriter) -> None:
+    while True:
+        frame = await watch.get()
+        await _write(writer, {"frame": frame.as_json()})
+
+
+async def _write(writer: asyncio.StreamWriter, answer: Mapping[str, Any]) -> None:
+    writer.write(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+    await writer.drain()
