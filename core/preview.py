@@ -43,6 +43,7 @@ class Picture:
         self._tools: dict[str, str] = {}  # open ones, the newest last
         self._writing = False
         self.wordy = False  # there is text that can be seen
+        self.asking = False  # a person has to decide
 
     def feed(self, event: Event) -> bool:
         """Take an event in; True if the picture changed."""
@@ -78,6 +79,8 @@ class Picture:
         return Frame(tail(_whole(seen), room, cut=len(seen) < len(whole)).strip(), footer)
 
     def _phase(self) -> str:
+        if self.asking:
+            return "✋ waiting for a decision"
         if self._tools:
             return f"🔧 {next(reversed(self._tools.values()))}"
         return "⏳ writing…" if self._writing else "⏳ thinking…"

@@ -1,0 +1,138 @@
+"""How the parts of the outbox reach a platform: where a lane lives, its gate, one guarded call.
+
+It owns the tasks' group, the gates and a small cache of addresses; it knows no delivery.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.channel import Action, Channel, Done, RateLimited, SendError, Uncertain
+from core.clock import Clock
+from core.gate import Gate
+from core.messages import Address
+from core.rates import Rank, Ticket
+from core.store import reads
+from core.store.store import Store
+
+log = logging.getLogger("laneway.outbox")
+
+LANES_KEPT = 1024
+Moved = Callable[[Address, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a lane's calls go right now."""
+
+    lane: str
+    address: Address
+    direct: bool
+    channel: Channel
+    gate: Gate
+
+    def held(self, rank: Rank) -> bool:
+        return self.gate.held(self.address, self.direct, rank)
+
+    def hold(self, limited: RateLimited, *, cosmetic: bool = False) -> None:
+        self.gate.hold(self.address, self.direct, limited, cosmetic=cosmetic)
+        log.info("%s: %s", "the token" if limited.everywhere else self.address.place, limited)
+
+    def ask(self, rank: Rank) -> Ticket:
+        return self.gate.ask(self.address, self.direct, rank)
+
+
+class Unreachable(Exception):
+    """A lane without a row, or whose channel is not set up."""
+
+
+class Calls:
+    def __init__(
+        self, store: Store, channels: Mapping[str, Channel], clock: Clock, moved: Moved
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.group: asyncio.TaskGroup | None = None
+        self._channels = channels
+        self._moved = moved
+        self._moving = asyncio.Lock()
+        self._moves: dict[tuple[str, str], str] = {}
+        self._gates: dict[str, Gate] = {}
+        self._lanes: OrderedDict[str, tuple[Address, bool]] = OrderedDict()
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        assert self.group is not None, "calls are made only while the outbox runs"
+        return self.group.create_task(work, name=name)
+
+    async def finished(self, task: asyncio.Task[None], seconds: float) -> bool:
+        """Wait for a task of this group, at most so long; it is left running."""
+        if task.done():
+            return True
+        timer = self.spawn(self.clock.sleep(seconds), f"time limit of {task.get_name()}")
+        try:
+            await asyncio.wait((task, timer), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+        return task.done()
+
+    async def place(self, lane: str) -> Place:
+        """Read at each call, so that a chat that moved is never written to at its old address."""
+        known = self._lanes.get(lane)
+        if known is None:
+            row = await reads.lane(self.store, lane)
+            if row is None:
+                raise Unreachable(f"the lane {lane} is not known")
+            known = self._lanes[lane] = (row.address, row.direct)
+            if len(self._lanes) > LANES_KEPT:
+                self._lanes.popitem(last=False)
+        address, direct = known
+        while new_chat := self._moves.get((address.channel, address.chat)):
+            address = replace(address, chat=new_chat)
+        channel = self._channels.get(address.channel)
+        if channel is None:
+            raise Unreachable(f"the channel {address.channel} is not set up")
+        return Place(lane, address, direct, channel, self._gate(channel))
+
+    def channel(self, name: str) -> tuple[Channel, Gate] | None:
+        channel = self._channels.get(name)
+        return (channel, self._gate(channel)) if channel else None
+
+    def gate_of(self, place: str) -> Gate | None:
+        """The gate that stands before a place (``channel:chat``)."""
+        return self._gates.get(place.partition(":")[0])
+
+    async def do(self, channel: Channel, action: Action) -> Done:
+        """One call. A fault in a channel's code ends this call and nothing else."""
+        try:
+            return await channel.do(action)
+        except SendError:
+            raise
+        except Exception as fault:  # the border to channels: one bug must not end everybody
+            log.exception("%s broke at %s", channel.name, type(action).__name__)
+            raise Uncertain(f"{type(fault).__name__}: {fault}") from fault
+
+    async def follow(self, old: Address, new_chat: str) -> None:
+        """The platform says that this chat lives on elsewhere: everything of it moves, once."""
+        async with self._moving:
+            if self._moves.get((old.channel, old.chat)) == new_chat:
+                return
+            log.info("%s moved to %s", old.place, new_chat)
+            await self._moved(old, new_chat)
+            self.moved(old.channel, old.chat, new_chat)
+
+    def moved(self, channel: str, old_chat: str, new_chat: str) -> None:
+        if old_chat != new_chat:
+            self._moves[(channel, old_chat)] = new_chat
+            self._moves.pop((channel, new_chat), None)
+        self._lanes.clear()
+
+    def _gate(self, channel: Channel) -> Gate:
+        gate = self._gates.get(channel.name)
+        if gate is None:
+            gate = self._gates[channel.name] = Gate(channel.limits, self.clock, self.spawn)
+        return gate

@@ -1,0 +1,290 @@
+"""One delivery, from its first attempt until nothing more can be done for it.
+
+A first send is marked *in flight* in a commit before the call: whoever finds that mark after a
+crash knows that the message may be there. Edits need no mark, for doing them twice changes
+nothing. What never reached the platform is tried again for as long as it takes; what may have
+reached it is not, unless the platform tells repetitions apart.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.calls import Calls, Place
+from core.channel import (
+    Action,
+    ChatMoved,
+    Delete,
+    FormatRefused,
+    MessageGone,
+    NotSent,
+    RateLimited,
+    Revise,
+    Send,
+    SendError,
+    SendFile,
+    Uncertain,
+)
+from core.frames import Previews
+from core.messages import Part
+from core.rates import Rank, Ticket
+from core.signs import Signs
+from core.store import reads, rows
+from core.store.records import Delivery, DeliveryKind, DeliveryState, FilePart, revised
+from core.store.rows import Row
+
+log = logging.getLogger("laneway.outbox")
+
+PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0)  # seconds between tries
+NONCE_TIME = 120.0  # seconds for which a platform is trusted to know a repetition
+REPEAT_AFTER = 1.0  # seconds after which an edit that a late frame may have undone is repeated
+KNOWN = 4096  # messages remembered by what made them
+
+Holding = Callable[[Ticket | None], None]  # told which ticket the delivery waits with
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    state: DeliveryState
+    message_id: str = ""
+    error: SendError | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """What has been learned about a delivery so far."""
+
+    delivery: Delivery
+    rank: Callable[[], Rank]
+    part: Part | FilePart
+    target: str
+    began: float
+    in_flight: bool = False
+    plain: bool = False
+    moved: bool = False
+    anew: bool = False  # its message was gone
+    late: bool = False  # a preview's edit may land after ours
+    tries: int = 0
+    rows: tuple[Row, ...] = ()  # to be stored with the next mark
+
+    @property
+    def edits(self) -> bool:
+        return bool(self.target)
+
+
+class Delivering:
+    def __init__(self, calls: Calls, previews: Previews, signs: Signs) -> None:
+        self._calls = calls
+        self._store = calls.store
+        self._clock = calls.clock
+        self._previews = previews
+        self._signs = signs
+        self._made: OrderedDict[int, str] = OrderedDict()  # message ids by delivery
+        self._instead: OrderedDict[tuple[str, str], str] = OrderedDict()  # of lost messages
+        self._repeats: dict[tuple[str, str], int] = {}  # message → the delivery to show again
+
+    async def carry_out(
+        self, delivery: Delivery, rank: Callable[[], Rank], holding: Holding
+    ) -> Outcome:
+        """Try until it is sent, uncertain, failed or pointless."""
+        attempt = _Attempt(delivery, rank, delivery.part, delivery.target, self._clock.monotonic())
+        if not await self._aim(attempt):
+            return Outcome(DeliveryState.WITHDRAWN)
+        while True:
+            place = await self._calls.place(delivery.lane)
+            await self._await_turn(attempt, place, holding)
+            if not await self._mark(attempt, place):
+                await self._unmark(attempt)
+                continue
+            try:
+                done = await self._calls.do(place.channel, _action(attempt, place))
+            except SendError as error:
+                outcome = await self._after(attempt, place, error)
+            else:
+                outcome = Outcome(DeliveryState.SENT, done.message_id or attempt.target)
+            if outcome is not None:
+                self._remember(attempt, outcome, place)
+                return outcome
+
+    def made(self, delivery: int, message_id: str) -> None:
+        """Which message came of a delivery, for those that revise it."""
+        self._made[delivery] = message_id
+        if len(self._made) > KNOWN:
+            self._made.popitem(last=False)
+
+    # Before the call ----------------------------------------------------------------------
+
+    async def _aim(self, attempt: _Attempt) -> bool:
+        """Find the message to edit, if there is one. False: there is nothing to change."""
+        delivery = attempt.delivery
+        if delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0:
+            await self._signs.hushed(delivery.lane)
+            if delivery.turn is not None:
+                closed = await self._previews.settle(delivery.turn)
+                attempt.target = attempt.target or closed.message_id
+                attempt.late, attempt.rows = closed.late, closed.rows
+        named = revised(attempt.target)
+        if named is not None:
+            attempt.target = await self._message_of(named)
+            if not attempt.target:
+                log.info("delivery %d changes a message that never came to be", delivery.id)
+                return False
+        if attempt.target:
+            key = (delivery.lane, attempt.target)
+            attempt.target = self._instead.get(key, attempt.target)
+            self._repeats.pop((delivery.lane, attempt.target), None)
+        return True
+
+    async def _message_of(self, delivery: int) -> str:
+        known = self._made.get(delivery)
+        if known is None:
+            row = await reads.delivery(self._store, delivery)
+            known = row.message_id if row else ""
+        return known
+
+    async def _await_turn(self, attempt: _Attempt, place: Place, holding: Holding) -> None:
+        ticket = place.ask(attempt.rank())
+        holding(ticket)
+        try:
+            await place.gate.granted(ticket)
+        finally:
+            holding(None)
+
+    async def _mark(self, attempt: _Attempt, place: Place) -> bool:
+        """Commit what must be known before the call. False: a penalty came meanwhile."""
+        written = [*attempt.rows]
+        if attempt.anew and attempt.delivery.target and not attempt.in_flight:
+            written.append(rows.delivery_target(attempt.delivery.id, ""))
+        if not attempt.edits and not attempt.in_flight:
+            written.append(rows.delivery_state(attempt.delivery.id, DeliveryState.IN_FLIGHT))
+            attempt.in_flight = True
+        if not written:
+            return True
+        attempt.rows = ()
+        await self._store.save(*written)  # waits while the disk fails
+        return not place.held(attempt.rank())
+
+    async def _unmark(self, attempt: _Attempt) -> None:
+        """It certainly was not sent, and will wait: a crash meanwhile leaves it to be sent."""
+        if attempt.in_flight:
+            attempt.in_flight = False
+            pending = rows.delivery_state(attempt.delivery.id, DeliveryState.PENDING)
+            await self._store.save(pending)
+
+    # After the call -----------------------------------------------------------------------
+
+    async def _after(self, attempt: _Attempt, place: Place, error: SendError) -> Outcome | None:
+        """What an error means for this delivery; None: try again."""
+        match error:
+            case RateLimited():
+                place.hold(error)
+                await self._unmark(attempt)
+            case NotSent():
+                await self._unmark(attempt)
+                await self._pause(attempt, error)
+            case Uncertain():
+                if not attempt.edits and not self._repeatable(attempt, place):
+                    return Outcome(DeliveryState.UNCERTAIN, error=error)
+                await self._pause(attempt, error)
+            case FormatRefused() if not attempt.plain:
+                attempt.plain = True
+                attempt.part = _plain(attempt.part)
+                await self._unmark(attempt)
+            case MessageGone() if attempt.edits:
+                return await self._gone(attempt)
+            case ChatMoved(new_chat=new_chat) if not attempt.moved:
+                attempt.moved = True
+                await self._unmark(attempt)
+                await self._calls.follow(place.address, new_chat)
+                if attempt.edits:
+                    return await self._gone(attempt)
+            case _:
+                return Outcome(DeliveryState.FAILED, error=error)
+        return None
+
+    async def _gone(self, attempt: _Attempt) -> Outcome | None:
+        """The message to edit is not there: what it should say is sent once as a new one."""
+        if _deletes(attempt):
+            return Outcome(DeliveryState.SENT)
+        if attempt.delivery.turn is not None:
+            attempt.rows = tuple(self._previews.lost(attempt.delivery.turn))
+        attempt.target, attempt.anew, attempt.late = "", True, False
+        return None
+
+    def _repeatable(self, attempt: _Attempt, place: Place) -> bool:
+        if not place.channel.limits.idempotent_sends:
+            return False
+        return self._clock.monotonic() - attempt.began < NONCE_TIME
+
+    async def _pause(self, attempt: _Attempt, error: SendError) -> None:
+        pause = PAUSES[min(attempt.tries, len(PAUSES) - 1)]
+        attempt.tries += 1
+        log.info("delivery %d waits %g s: %s", attempt.delivery.id, pause, error)
+        await self._clock.sleep(pause)
+
+    # Afterwards ---------------------------------------------------------------------------
+
+    def _remember(self, attempt: _Attempt, outcome: Outcome, place: Place) -> None:
+        delivery = attempt.delivery
+        self.made(delivery.id, outcome.message_id)
+        if delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0 and delivery.turn is not None:
+            self._previews.forget(delivery.turn)
+        if outcome.state is not DeliveryState.SENT:
+            return
+        if attempt.anew and delivery.target:
+            self._instead[(delivery.lane, delivery.target)] = outcome.message_id
+            if len(self._instead) > KNOWN:
+                self._instead.popitem(last=False)
+        if attempt.late and attempt.edits:
+            self._repeats[(delivery.lane, attempt.target)] = delivery.id
+            self._calls.spawn(self._repeat(attempt, place), f"repeat of delivery {delivery.id}")
+
+    async def _repeat(self, attempt: _Attempt, place: Place) -> None:
+        """A frame that was cut off may have landed after the answer: show the answer again."""
+        key = (attempt.delivery.lane, attempt.target)
+        await self._clock.sleep(REPEAT_AFTER)
+        while self._repeats.get(key) == attempt.delivery.id:
+            await place.gate.granted(place.ask(Rank.FINAL))
+            if self._repeats.get(key) != attempt.delivery.id:
+                return
+            try:
+                await self._calls.do(place.channel, _action(attempt, place))
+            except RateLimited as limited:
+                place.hold(limited)
+                continue
+            except (NotSent, Uncertain) as error:
+                if attempt.tries < len(PAUSES):
+                    await self._pause(attempt, error)
+                    continue
+            except SendError as error:
+                log.info("delivery %d was not shown again: %s", attempt.delivery.id, error)
+            if self._repeats.get(key) == attempt.delivery.id:
+                del self._repeats[key]
+
+
+def _deletes(attempt: _Attempt) -> bool:
+    """An edit to nothing at all takes the message away."""
+    part, keyboard = attempt.part, attempt.delivery.keyboard
+    return attempt.edits and isinstance(part, Part) and not part.text and not keyboard
+
+
+def _plain(part: Part | FilePart) -> Part | FilePart:
+    if isinstance(part, Part):
+        return part.plain()
+    return FilePart(part.path, part.name, part.caption.plain() if part.caption else None)
+
+
+def _action(attempt: _Attempt, place: Place) -> Action:
+    delivery, part, address = attempt.delivery, attempt.part, place.address
+    nonce = f"{delivery.id:x}.{delivery.created_at:x}"
+    if isinstance(part, FilePart):
+        return SendFile(address, Path(part.path), part.name, part.caption, nonce)
+    if _deletes(attempt):
+        return Delete(address, attempt.target)
+    if attempt.edits:
+        return Revise(address, attempt.target, part, delivery.keyboard)
+    return Send(address, part, delivery.keyboard, delivery.reply_to, nonce)

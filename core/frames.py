@@ -1,0 +1,289 @@
+"""The one message that shows a running turn: sent once, then edited, the newest frame wins.
+
+Best effort throughout: no failure in here fails a turn, and a message whose fate is unknown is
+never sent a second time. What it must get right is the end: once a preview is closed no frame of
+it may land after the final answer. It does not know what a frame is made of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.calls import Calls, Place, Unreachable
+from core.channel import (
+    ChatMoved,
+    MessageGone,
+    NotSent,
+    RateLimited,
+    Revise,
+    Send,
+    SendError,
+    Uncertain,
+)
+from core.messages import Part
+from core.rates import Rank
+from core.store import rows
+from core.store.errors import Poisoned
+from core.store.records import Delivery, DeliveryKind, DeliveryState
+from core.store.rows import Row
+
+log = logging.getLogger("laneway.outbox")
+
+CLOSING_TIME = 2.0  # seconds the last call has to come back
+SAVE_EVERY = 1.0  # seconds between savings of the text that stays after a crash
+PAUSES = (2.0, 4.0, 8.0, 16.0, 30.0, 60.0)  # seconds after calls that failed
+CLOSED_KEPT = 256  # closed previews whose answer has not come
+
+
+class Fate(StrEnum):
+    """What became of the message."""
+
+    NONE = "none"  # certainly nothing there
+    SHOWN = "shown"
+    UNKNOWN = "unknown"  # it may be there, nobody knows under which id
+    GONE = "gone"
+
+
+@dataclass(slots=True, eq=False)
+class Preview:
+    turn: int
+    lane: str
+    text: str = ""
+    footer: str = ""
+    shown: str | None = None  # None: nothing, or not known
+    fate: Fate = Fate.NONE
+    message_id: str = ""
+    row: int = 0  # the delivery that records it
+    closed: bool = False
+    ended: bool = False  # no further frame will be tried
+    late: bool = False  # an edit may still land although nobody waits for it any more
+    waiting: bool = False  # for its turn at the gate, with no call under way
+    calling: bool = False
+    failures: int = 0
+    not_before: float = 0.0
+    saved_at: float = 0.0
+    saved: str = ""
+    place: str = ""  # of the chat it was sent to
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def frame(self) -> str:
+        return "\n\n".join(piece for piece in (self.text, self.footer) if piece)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What an answer finds. ``late``: edit once more, for an edit may still be on its way."""
+
+    message_id: str = ""
+    late: bool = False
+    rows: tuple[Row, ...] = ()
+
+
+class Previews:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._store = calls.store
+        self._clock = calls.clock
+        self._by_turn: dict[int, Preview] = {}
+
+    def show(self, turn: int, lane: str, text: str, footer: str) -> None:
+        """The newest frame; earlier ones that were not shown yet are dropped."""
+        preview = self._by_turn.get(turn)
+        if preview is None:
+            preview = self._by_turn[turn] = Preview(turn, lane)
+        if preview.closed or preview.ended or self._calls.group is None:
+            return
+        preview.text, preview.footer = text, footer
+        if preview.task is None and preview.frame != preview.shown:
+            preview.task = self._calls.spawn(self._write(preview), f"preview of turn {turn}")
+
+    def shows(self, turn: int) -> bool:
+        """Whether a message of it is there or may be there."""
+        preview = self._by_turn.get(turn)
+        if preview is None:
+            return False
+        return preview.fate in (Fate.SHOWN, Fate.UNKNOWN) or preview.calling
+
+    def adopt(self, row: Delivery) -> None:
+        """A preview of an earlier process, for an answer that was not delivered yet."""
+        if row.turn is not None and row.message_id and row.state is DeliveryState.SENT:
+            self._by_turn[row.turn] = Preview(
+                row.turn, row.lane, fate=Fate.SHOWN, message_id=row.message_id, row=row.id,
+                closed=True, late=True,
+            )  # fmt: skip
+
+    def close(self, turn: int) -> None:
+        """No frame starts from now on; a call that is under way goes on."""
+        preview = self._by_turn.get(turn)
+        if preview is None or preview.closed:
+            return
+        preview.closed = True
+        if preview.task is None:
+            if preview.fate is Fate.NONE and not preview.row:
+                del self._by_turn[turn]
+        elif preview.waiting:
+            preview.task.cancel()
+        self._forget_oldest()
+
+    async def settle(self, turn: int) -> Closed:
+        """Close it and wait for its last call, at most two seconds."""
+        self.close(turn)
+        preview = self._by_turn.get(turn)
+        if preview is None:
+            return Closed()
+        task = preview.task
+        if task is not None and not await self._calls.finished(task, CLOSING_TIME):
+            called = preview.calling
+            task.cancel()
+            if preview.message_id:
+                preview.late = preview.late or called
+            elif called:
+                preview.fate = Fate.UNKNOWN
+                log.warning("turn %d: it is not known whether its preview was sent", turn)
+        if preview.fate is Fate.SHOWN:
+            return Closed(preview.message_id, preview.late)
+        return Closed(rows=tuple(self._ending(preview)))
+
+    def forget(self, turn: int) -> None:
+        """The answer is there."""
+        self._by_turn.pop(turn, None)
+
+    def lost(self, turn: int) -> Iterable[Row]:
+        """Its message turned out to be gone."""
+        preview = self._by_turn.get(turn)
+        if preview is None:
+            return ()
+        preview.fate = Fate.GONE
+        return self._ending(preview)
+
+    def moved(self, place: str) -> None:
+        """What was sent to a chat's old id counts as gone."""
+        for preview in self._by_turn.values():
+            if preview.place == place:
+                preview.fate, preview.ended = Fate.GONE, True
+
+    # One frame after the other ------------------------------------------------------------
+
+    async def _write(self, preview: Preview) -> None:
+        try:
+            while self._due(preview):
+                place = await self._calls.place(preview.lane)
+                if self._due(preview) and await self._may(preview, place):
+                    await self._show(preview, place)
+        except (Unreachable, Poisoned) as reason:
+            preview.ended = True
+            log.info("turn %d has no preview: %s", preview.turn, reason)
+        finally:
+            preview.task = None
+
+    def _due(self, preview: Preview) -> bool:
+        return not (preview.closed or preview.ended or preview.frame == preview.shown)
+
+    async def _may(self, preview: Preview, place: Place) -> bool:
+        """Wait for the interval and for the gate; closing the preview ends the wait."""
+        preview.waiting = True
+        try:
+            await self._clock.sleep(preview.not_before - self._clock.monotonic())
+            await place.gate.granted(place.ask(Rank.PREVIEW))
+        finally:
+            preview.waiting = False
+        return self._due(preview)
+
+    async def _show(self, preview: Preview, place: Place) -> None:
+        frame = preview.frame
+        if not preview.message_id and not await self._announce(preview, place):
+            return
+        limits = place.channel.limits
+        every = limits.preview_every_direct if place.direct else limits.preview_every_group
+        preview.not_before = self._clock.monotonic() + every
+        part = Part(frame)
+        preview.calling = True
+        try:
+            if preview.message_id:
+                revise = Revise(place.address, preview.message_id, part)
+                await self._calls.do(place.channel, revise)
+            else:
+                send = Send(place.address, part, nonce=f"preview.{preview.row:x}")
+                done = await self._calls.do(place.channel, send)
+                preview.message_id, preview.place = done.message_id, place.address.place
+                preview.fate = Fate.SHOWN
+        except SendError as error:
+            preview.calling = False
+            await self._failed(preview, place, error)
+        else:
+            preview.calling = False
+            preview.shown, preview.failures, preview.late = frame, 0, False
+            await self._record(preview)
+        finally:
+            preview.calling = False
+
+    async def _announce(self, preview: Preview, place: Place) -> bool:
+        """Mark the first send before it is made. False: not now, after all."""
+        if not preview.row:
+            preview.row = self._store.ids.delivery()
+            preview.saved = preview.text
+            row = Delivery(
+                preview.row, preview.lane, preview.turn, DeliveryKind.PREVIEW, Part(preview.text),
+                state=DeliveryState.IN_FLIGHT, created_at=self._clock.now(),
+            )  # fmt: skip
+            await self._store.save(rows.delivery(row))
+        return not preview.closed and not place.held(Rank.PREVIEW)
+
+    async def _record(self, preview: Preview) -> None:
+        """Save the message's id at once, and its text from time to time."""
+        now = self._clock.monotonic()
+        if preview.saved_at == 0.0:
+            preview.saved_at = now
+            state = rows.delivery_state(
+                preview.row, DeliveryState.SENT,
+                message_id=preview.message_id, sent_at=self._clock.now(),
+            )  # fmt: skip
+            await self._store.save(state)
+        elif now - preview.saved_at >= SAVE_EVERY * 0.95 and preview.text != preview.saved:
+            preview.saved_at, preview.saved = now, preview.text
+            await self._store.save(rows.delivery_part(preview.row, Part(preview.text)))
+
+    async def _failed(self, preview: Preview, place: Place, error: SendError) -> None:
+        match error:
+            case RateLimited():
+                place.hold(error)
+            case NotSent():
+                self._pause(preview)
+            case Uncertain() if preview.message_id:
+                preview.shown, preview.late = None, True
+                self._pause(preview)
+            case Uncertain():
+                preview.fate, preview.ended = Fate.UNKNOWN, True
+            case MessageGone():
+                preview.fate, preview.ended = Fate.GONE, True
+            case ChatMoved(new_chat=new_chat):
+                preview.fate, preview.ended = Fate.GONE, True
+                await self._calls.follow(place.address, new_chat)
+            case _:
+                preview.ended = True
+        if preview.ended:
+            log.info("turn %d: no more previews: %s", preview.turn, error)
+            await self._store.save(*self._ending(preview))
+
+    def _pause(self, preview: Preview) -> None:
+        pause = PAUSES[min(preview.failures, len(PAUSES) - 1)]
+        preview.failures += 1
+        preview.not_before = self._clock.monotonic() + pause
+
+    def _ending(self, preview: Preview) -> list[Row]:
+        """How a preview's row ends when no answer can take its message over."""
+        if not preview.row or preview.fate is Fate.SHOWN:
+            return []
+        unknown = preview.fate is Fate.UNKNOWN
+        state = DeliveryState.UNCERTAIN if unknown else DeliveryState.WITHDRAWN
+        return [rows.delivery_state(preview.row, state, error=str(preview.fate))]
+
+    def _forget_oldest(self) -> None:
+        closed = [turn for turn, preview in self._by_turn.items() if preview.closed]
+        for turn in closed[: max(0, len(closed) - CLOSED_KEPT)]:
+            del self._by_turn[turn]

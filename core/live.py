@@ -1,0 +1,142 @@
+"""What a thread sees of one running turn: the typing sign, and a preview that grows.
+
+Events of the engine go in as they come; frames go to the outbox at the platform's own pace. It
+must not know how a message is sent, or what the turn's result will be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from core.channel import ChannelLimits
+from core.clock import Clock
+from core.engines.base import Event
+from core.preview import Frame, Picture
+
+FIRST = 1.0  # seconds before anything is shown; what is answered sooner is one message at once
+WORDS = 0.3  # seconds from the first words to the first frame: an answer in one piece needs none
+THINKING = 3.0  # seconds of work without a word after which that alone is shown
+BEAT = 5.0  # seconds between looks at the elapsed time where the platform shows no typing
+
+
+class Showing(Protocol):
+    """The side of the outbox that a running turn uses."""
+
+    def preview(self, turn: int, lane: str, text: str, footer: str = "") -> None: ...
+
+    def close_preview(self, turn: int) -> None: ...
+
+    def typing(self, lane: str) -> None: ...
+
+    def hush(self, lane: str) -> None: ...
+
+
+class Live:
+    """One for each running turn. Made when the turn starts; ``run`` is its only task."""
+
+    def __init__(
+        self,
+        turn: int,
+        lane: str,
+        direct: bool,
+        limits: ChannelLimits,
+        outbox: Showing,
+        clock: Clock,
+        previews: bool,
+    ) -> None:
+        self._turn = turn
+        self._lane = lane
+        self._limits = limits
+        self._every = limits.preview_every_direct if direct else limits.preview_every_group
+        self._outbox = outbox
+        self._clock = clock
+        self._previews = previews and limits.edits
+        self._picture = Picture(limits.preview_text, limits.preview_footer)
+        self._changed = asyncio.Event()
+        self._began = clock.monotonic()
+        self._words_at: float | None = None
+        self._shown: Frame | None = None
+        self._shown_at = 0.0
+        self._holding = False
+        self._closed = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def run(self) -> None:
+        """Type and show frames until closed or cancelled."""
+        if self._closed:
+            return
+        async with asyncio.TaskGroup() as group:
+            self._tasks.append(group.create_task(self._beat(), name=f"typing of turn {self._turn}"))
+            if self._previews:
+                frames = self._show_frames()
+                self._tasks.append(group.create_task(frames, name=f"frames of turn {self._turn}"))
+
+    def feed(self, event: Event) -> None:
+        """An event of the engine; those that say nothing to people are ignored."""
+        if self._closed or not self._picture.feed(event):
+            return
+        if self._picture.wordy and self._words_at is None:
+            self._words_at = self._clock.monotonic()
+        self._changed.set()
+
+    def hold(self) -> None:
+        """A person has to decide: nobody types meanwhile."""
+        self._holding = True
+        self._picture.asking = True
+        self._changed.set()
+        self._outbox.hush(self._lane)
+
+    def release(self) -> None:
+        self._holding = False
+        self._picture.asking = False
+        self._changed.set()
+        if not self._closed:
+            self._type()
+
+    def close(self) -> str:
+        """No frame and no typing sign starts after this; returns the text so far."""
+        if not self._closed:
+            self._closed = True
+            for task in self._tasks:
+                task.cancel()
+            self._outbox.hush(self._lane)
+            self._outbox.close_preview(self._turn)
+        return self._picture.text
+
+    def _type(self) -> None:
+        if self._limits.typing_every and not self._holding:
+            self._outbox.typing(self._lane)
+
+    async def _beat(self) -> None:
+        while not self._closed:
+            self._type()
+            await self._clock.sleep(self._limits.typing_every or BEAT)
+            if self._limits.preview_footer:
+                self._changed.set()  # the elapsed time
+
+    async def _show_frames(self) -> None:
+        await self._clock.sleep(FIRST)
+        while not self._closed:
+            await self._changed.wait()
+            due = self._due()
+            if due is None:
+                self._changed.clear()
+                continue
+            wait = due - self._clock.monotonic()
+            if wait > 0:
+                await self._clock.sleep(wait)
+            self._changed.clear()
+            frame = self._picture.frame(self._clock.monotonic() - self._began)
+            if frame.shown and frame != self._shown:
+                self._shown, self._shown_at = frame, self._clock.monotonic()
+                self._outbox.preview(self._turn, self._lane, frame.text, frame.footer)
+
+    def _due(self) -> float | None:
+        """When the next frame may be shown; None: not yet known, there is nothing to show."""
+        if self._shown is not None:
+            return self._shown_at + self._every
+        if self._words_at is not None:
+            return self._words_at + WORDS
+        elapsed = self._clock.monotonic() - self._began
+        return self._clock.monotonic() if elapsed >= THINKING else None

@@ -1,0 +1,250 @@
+"""The outbox: everything the gateway says leaves through here, in order, each thing once.
+
+Each lane has at most two lines of deliveries: what is urgent (command answers, cards), and the
+rest. A line is worked off by one task that exists only while there is something to send, so idle
+lanes cost nothing. Lanes of a chat share its rate, chats that of their token; see rates.py.
+It must not know lane rules, engines or what a text means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from core.calls import Calls, Moved, Unreachable
+from core.channel import Channel, SendError
+from core.clock import Clock
+from core.delivering import NONCE_TIME, Delivering, Outcome
+from core.frames import Previews
+from core.messages import Address, Receipt, clean
+from core.rates import Rank, Ticket
+from core.signs import Signs
+from core.store import reads, rows
+from core.store.records import Delivery, DeliveryKind, DeliveryState, FilePart, LaneRow
+from core.store.rows import Row
+from core.store.store import Store
+
+log = logging.getLogger("laneway.outbox")
+
+OnFailed = Callable[[Delivery, SendError], None]
+
+ERROR_LENGTH = 500
+_URGENT = frozenset({DeliveryKind.COMMAND, DeliveryKind.CARD})
+_FINAL = frozenset({DeliveryKind.ANSWER, DeliveryKind.FILE})
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """What one lane has to say, in order."""
+
+    lane: str
+    urgent: bool
+    queue: deque[Delivery] = field(default_factory=deque)
+    ticket: Ticket | None = None
+    busy: bool = False  # the first of the queue is being carried out
+
+    def rank(self) -> Rank:
+        """A notice in front of an answer is as important as the answer."""
+        if self.urgent:
+            return Rank.URGENT
+        final = any(delivery.kind in _FINAL for delivery in self.queue)
+        return Rank.FINAL if final else Rank.NOTICE
+
+
+def _nothing_told(delivery: Delivery, error: SendError) -> None:
+    """For those who need not hear of what failed."""
+
+
+class Outbox:
+    def __init__(
+        self,
+        store: Store,
+        channels: Mapping[str, Channel],
+        clock: Clock,
+        *,
+        moved: Moved,
+        on_failed: OnFailed = _nothing_told,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._on_failed = on_failed
+        self._follow = moved
+        self._calls = Calls(store, channels, clock, self._chat_moved)
+        self._previews = Previews(self._calls)
+        self._signs = Signs(self._calls)
+        self._delivering = Delivering(self._calls, self._previews, self._signs)
+        self._lines: dict[tuple[str, bool], _Line] = {}
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    async def run(self) -> None:
+        """Send until cancelled. What is handed over before goes out when this begins."""
+        async with asyncio.TaskGroup() as group:
+            self._calls.group = group
+            try:
+                for line in self._lines.values():
+                    self._start(line)
+                await asyncio.Event().wait()
+            finally:
+                self._calls.group = None
+
+    def deliver(self, deliveries: Iterable[Delivery]) -> None:
+        """Send what is committed as pending; in this order within each lane."""
+        for delivery in deliveries:
+            key = (delivery.lane, delivery.kind in _URGENT)
+            line = self._lines.get(key)
+            if line is None:
+                line = self._lines[key] = _Line(*key)
+                self._start(line)
+            self._supersede(line, delivery)
+            line.queue.append(delivery)
+            self._empty.clear()
+            if line.ticket is not None:
+                self._hurry(line, line.ticket)
+
+    def preview(self, turn: int, lane: str, text: str, footer: str = "") -> None:
+        """Show how far a turn is. ``text`` is what stays of it if the gateway dies."""
+        self._previews.show(turn, lane, text, footer)
+
+    def close_preview(self, turn: int) -> None:
+        """No frame of this turn starts from now on."""
+        self._previews.close(turn)
+
+    def shows(self, turn: int) -> bool:
+        """Whether a preview of this turn is, or may be, in its thread."""
+        return self._previews.shows(turn)
+
+    def typing(self, lane: str) -> None:
+        """One typing sign, if the platform has a call to spare."""
+        self._signs.typing(lane)
+
+    def hush(self, lane: str) -> None:
+        """End a typing call that is under way."""
+        self._signs.hush(lane)
+
+    def react(self, lane: str, message_id: str, receipt: Receipt) -> None:
+        self._signs.react(lane, message_id, receipt)
+
+    def answer_press(self, channel: str, press: str, text: str, alert: bool = False) -> None:
+        self._signs.answer_press(channel, press, text, alert)
+
+    def retitle(self, lane: str, title: str) -> None:
+        self._signs.retitle(lane, title)
+
+    def moved(self, channel: str, old_chat: str, new_chat: str) -> None:
+        """The rows of a chat were moved (or lanes merged): addresses are read anew."""
+        self._calls.moved(channel, old_chat, new_chat)
+        self._previews.moved(f"{channel}:{old_chat}")
+
+    async def _chat_moved(self, old: Address, new_chat: str) -> None:
+        await self._follow(old, new_chat)
+        self._previews.moved(old.place)
+
+    async def restore(self) -> None:
+        """Take up what an earlier process left: pending again, in flight uncertain."""
+        again: list[Delivery] = []
+        written: list[Row] = []
+        for delivery in await reads.deliveries_open(self._store):
+            if await self._again(delivery):
+                again.append(delivery)
+            else:
+                log.warning("delivery %d in %s is uncertain", delivery.id, delivery.lane)
+                state = DeliveryState.UNCERTAIN
+                written.append(rows.delivery_state(delivery.id, state, error="restart"))
+        await self._store.save(*written)
+        for delivery in again:
+            first = delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0
+            if first and delivery.turn is not None and not delivery.target:
+                for row in await reads.deliveries_of(self._store, delivery.turn):
+                    if row.kind is DeliveryKind.PREVIEW:
+                        self._previews.adopt(row)
+        self.deliver(again)
+
+    async def flushed(self, timeout: float) -> bool:
+        """Wait until all is delivered; False if something is left after ``timeout`` seconds."""
+        if self._empty.is_set() or self._calls.group is None:
+            return self._empty.is_set()
+
+        async def emptied() -> None:
+            await self._empty.wait()
+
+        waiting = self._calls.spawn(emptied(), "wait for an empty outbox")
+        try:
+            return await self._calls.finished(waiting, timeout)
+        finally:
+            waiting.cancel()
+
+    # Lines --------------------------------------------------------------------------------
+
+    def _start(self, line: _Line) -> None:
+        if self._calls.group is not None:
+            urgent = " (urgent)" if line.urgent else ""
+            self._calls.spawn(self._write(line), f"writer of {line.lane}{urgent}")
+
+    def _hurry(self, line: _Line, ticket: Ticket) -> None:
+        if (gate := self._calls.gate_of(ticket.chat)) is not None:
+            gate.hurry(ticket, line.rank())
+
+    async def _write(self, line: _Line) -> None:
+        def holding(ticket: Ticket | None) -> None:
+            line.ticket = ticket
+
+        while line.queue:
+            delivery = line.queue[0]
+            line.busy = True
+            try:
+                outcome = await self._delivering.carry_out(delivery, line.rank, holding)
+            except Unreachable as reason:
+                # It stays pending in the store: the channel may be set up again.
+                log.error("delivery %d waits: %s", delivery.id, reason)
+            else:
+                await self._settle(delivery, outcome)
+            line.busy = False
+            line.queue.popleft()
+        del self._lines[(line.lane, line.urgent)]
+        if not self._lines:
+            self._empty.set()
+
+    async def _settle(self, delivery: Delivery, outcome: Outcome) -> None:
+        sent = outcome.state is DeliveryState.SENT
+        await self._store.save(
+            rows.delivery_state(
+                delivery.id,
+                outcome.state,
+                message_id=outcome.message_id,
+                error=clean(str(outcome.error or ""))[:ERROR_LENGTH],
+                sent_at=self._clock.now() if sent else None,
+            )
+        )
+        if outcome.error is not None:
+            words = (delivery.id, delivery.lane, outcome.state, outcome.error)
+            log.warning("delivery %d in %s is %s: %s", *words)
+            if outcome.state is DeliveryState.FAILED:
+                self._on_failed(delivery, outcome.error)
+
+    def _supersede(self, line: _Line, newer: Delivery) -> None:
+        """Of edits of one message that still wait, only the newest is worth making."""
+        if not newer.target or newer.kind is DeliveryKind.ANSWER or self._calls.group is None:
+            return
+        for delivery in tuple(line.queue)[1 if line.busy else 0 :]:
+            if delivery.target == newer.target:
+                line.queue.remove(delivery)
+                row = rows.delivery_state(delivery.id, DeliveryState.WITHDRAWN, error="newer text")
+                self._calls.spawn(self._store.save(row), f"withdrawal of delivery {delivery.id}")
+
+    async def _again(self, delivery: Delivery) -> bool:
+        """Whether an open delivery of an earlier process may simply be tried (again)."""
+        if delivery.kind is DeliveryKind.PREVIEW:
+            return False
+        if delivery.state is DeliveryState.PENDING:
+            return True
+        if delivery.target and not isinstance(delivery.part, FilePart):
+            return True
+        lane: LaneRow | None = await reads.lane(self._store, delivery.lane)
+        found = self._calls.channel(lane.address.channel) if lane else None
+        if found is None or not found[0].limits.idempotent_sends:
+            return False
+        return self._clock.now() - delivery.created_at < NONCE_TIME * 1000
