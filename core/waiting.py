@@ -1,7 +1,7 @@
 """Waiting: the order inside a lane, its limit, the merging of messages, and the line of lanes.
 
 Pure: plain values in, plain values out. Must not know caps, pauses or what runs; whether a lane
-*may* start is decided in lanes.py, this file only says who would be first.
+*may* start is decided by the lane rules; this file only says who would be first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from dataclasses import replace
 from operator import attrgetter
 
-from core.turns import Kind, Limits, Origin, Rank, Turn
+from core.turns import Kind, Limits, Origin, Turn
 
 Queue = tuple[Turn, ...]
 
@@ -62,14 +62,6 @@ def merged(queue: Queue, turn: Turn, limits: Limits) -> Turn | None:
     if not alike or gap > limits.collect_gap or last.pieces + turn.pieces > limits.collect_pieces:
         return None
     return replace(last, pieces=last.pieces + turn.pieces, last_piece=turn.arrived)
-
-
-def back(turn: Turn) -> Turn:
-    """An offered message the running turn did not take: an ordinary one again.
-
-    Its place is the one by arrival, so having been offered costs it nothing.
-    """
-    return replace(turn, rank=Rank.ORDINARY, offered_to=None)
 
 
 Entry = tuple[int, int, str]  # waits since, id of the head message, lane

@@ -3,72 +3,23 @@
 All changes go through `put` and `set_door`. Each notes the value it replaces, so a draft whose
 commit failed is undone by putting the old values back; and what is derived from lanes (slots,
 folders, the line) follows by difference in one place, so it cannot drift. Must not know events
-or commands: what changes and why is decided in lanes.py.
+or commands: what changes and why is decided in rules.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import NewType, final
+from typing import NewType
 
-from core.slots import Slots
-from core.turns import LaneFacts, Limits, Status, Turn
-from core.waiting import Entry, Line, Queue, entry
+from core.lanes.lane import Lane
+from core.lanes.slots import Slots
+from core.turns import LaneFacts, Limits, Turn
+from core.waiting import Entry, Line
 
 Mark = NewType("Mark", int)
 
 REMEMBERED = 4096  # idle lanes that are kept in memory
-
-
-class Phase(StrEnum):
-    """What a lane's main turn is at."""
-
-    STARTING = "starting"
-    RUNNING = "running"
-    ASKING = "asking"  # a person has to decide; holds no slot
-    SETTLING = "settling"  # its engine is done and not yet gone
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Lane:
-    key: str
-    facts: LaneFacts
-    main: Turn | None = None
-    folder: str = ""  # the main turn's, frozen when it started
-    taken: Queue = ()  # messages the main turn has taken; they share its end
-    waiting: Queue = ()
-    sides: Queue = ()
-
-    @property
-    def phase(self) -> Phase | None:
-        if self.main is None:
-            return None
-        match self.main.status:
-            case Status.STARTING:
-                return Phase.STARTING
-            case Status.RUNNING:
-                return Phase.ASKING if self.main.asking else Phase.RUNNING
-            case _:  # over; or waiting, when the prompt never left and it will start again
-                return Phase.SETTLING
-
-    @property
-    def idle(self) -> bool:
-        return self.main is None and not self.waiting and not self.sides
-
-    @property
-    def slot(self) -> Turn | None:
-        """The turn that takes up a slot."""
-        return None if self.main is None or self.main.asking else self.main
-
-    @property
-    def entry(self) -> Entry | None:
-        """Its place in the line, if it has something to start and is not paused itself."""
-        if self.main is not None or not self.waiting or self.facts.paused:
-            return None
-        return entry(self.key, self.waiting[0], self.facts.ended)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Slots: how many turns run, for whom and in which folders, and what the caps still admit.
 
 Pure counting. Must not know lanes, queues or pauses: board.py reports each change of a lane here,
-lanes.py asks before each start.
+rules.py asks before each start.
 """
 
 from __future__ import annotations

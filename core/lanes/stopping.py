@@ -1,0 +1,134 @@
+"""Stop, skip and drop.
+
+A stop is a mark on the turn, saved before the engine is cancelled, so that a crash in between
+still ends the turn as stopped. It is the turn's alone: nothing is left behind for the next one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.lanes import endings, steering
+from core.lanes.lane import UNDER_WAY, Lane
+from core.lanes.step import Step
+from core.turns import (
+    Cancel,
+    DropAsked,
+    News,
+    Refusal,
+    SkipAsked,
+    Status,
+    Stop,
+    StopAsked,
+    StopKind,
+    Tell,
+    Turn,
+)
+from core.waiting import Queue, find, without
+
+
+def stopped(turn: Turn, stop: Stop, step: Step) -> Turn:
+    """The turn on its way to its end; cancelled once, however often it is stopped.
+
+    The first stop stays, as it is the one that took effect. Only the end of a drain, which is
+    nobody's wish, gives way to a later one: or the turn would be offered for continuing.
+    """
+    if turn.status is Status.WAITING:  # its prompt never left, and now it will not start again
+        return step.end(replace(turn, stop=stop), endings.by_stop(stop, Status.STOPPED))
+    if turn.status not in UNDER_WAY:
+        return turn
+    if turn.stop is None:
+        step.do(Cancel(turn.id))
+    elif endings.deliberate(turn.stop) or not endings.deliberate(stop):
+        return turn
+    return step.save(replace(turn, stop=stop))
+
+
+def stop(lane: Lane, event: StopAsked, step: Step) -> Lane:
+    """Ends what runs in the lane and drops what waits now; later messages are kept.
+
+    Of what waits one's own goes; all of it if an admin asks, or the person whose turn runs.
+    A button under a side answer ends that side answer.
+    """
+    by = Stop(StopKind.STOP, event.person)
+    if event.turn is not None:
+        if not _unfinished(lane, event.turn):
+            return lane
+        if side := find(lane.sides, event.turn):
+            return _stop_one(lane, side, by, step)
+    main = lane.main if lane.main and not lane.main.status.over else None
+    everything = event.admin or (main is not None and main.person == event.person)
+    lane, dropped = _empty(lane, by, step, everything=everything)
+    withdrawn = any(turn.stop is not None for turn in lane.waiting)
+    ends = [stopped(turn, by, step) for turn in (main, *lane.sides) if turn is not None]
+    for turn in ends:
+        lane = lane.with_turn(turn)
+    if not (ends or dropped or withdrawn):
+        step.do(Tell(News.NOTHING, event.lane, by=event.person))
+    else:
+        about = ends[0] if ends else None
+        step.do(Tell(News.STOPPED, event.lane, about, event.person, dropped))
+    return lane
+
+
+def skip(lane: Lane, event: SkipAsked, step: Step) -> Lane:
+    """Ends one running turn and leaves the queue alone.
+
+    Limits and budgets end turns this way too; these are told at the end, not here.
+    """
+    by_person = event.kind in (StopKind.SKIP, StopKind.STOP)
+    turn = lane.main if event.turn is None else _running(lane, event.turn)
+    if turn is not None and not turn.status.over:
+        return _stop_one(lane, turn, Stop(event.kind, event.person), step, told=by_person)
+    if by_person and event.turn is None:
+        step.do(Tell(News.NOTHING, event.lane, by=event.person))
+    return lane
+
+
+def drop(lane: Lane, event: DropAsked, step: Step) -> Lane:
+    turn = find(lane.waiting, event.turn)
+    if turn is None:
+        step.deny(event.lane, event.person, Refusal.NOT_WAITING)
+    elif turn.person != event.person and not event.admin:
+        step.deny(event.lane, event.person, Refusal.NOT_YOURS, turn)
+    elif turn.offered_to is not None:
+        marked = steering.withdraw(turn, Stop(StopKind.STOP, event.person), step)
+        return replace(lane, waiting=_exchanged(lane.waiting, marked))
+    else:
+        step.tell(News.DROPPED, step.drop(turn), event.person)
+        return replace(lane, waiting=without(lane.waiting, turn.id))
+    return lane
+
+
+def _stop_one(lane: Lane, turn: Turn, by: Stop, step: Step, *, told: bool = True) -> Lane:
+    turn = stopped(turn, by, step)
+    if told:
+        step.tell(News.STOPPED, turn, by.by)
+    return lane.with_turn(turn)
+
+
+def _empty(lane: Lane, by: Stop, step: Step, *, everything: bool) -> tuple[Lane, Queue]:
+    """The lane without what leaves its queue, and that."""
+    dropped: list[Turn] = []
+    kept: list[Turn] = []
+    for turn in lane.waiting:
+        if not everything and turn.person != by.by:
+            kept.append(turn)
+        elif turn.offered_to is not None:
+            kept.append(steering.withdraw(turn, by, step))
+        else:
+            dropped.append(step.drop(turn))
+    return replace(lane, waiting=tuple(kept)), tuple(dropped)
+
+
+def _running(lane: Lane, turn: int) -> Turn | None:
+    return lane.main if lane.main and lane.main.id == turn else find(lane.sides, turn)
+
+
+def _unfinished(lane: Lane, turn: int) -> bool:
+    found = _running(lane, turn) or find(lane.waiting, turn)
+    return found is not None and not found.status.over
+
+
+def _exchanged(queue: Queue, turn: Turn) -> Queue:
+    return tuple(turn if other.id == turn.id else other for other in queue)
