@@ -1,0 +1,179 @@
+"""The log: text for people or one JSON object a line, and no secret in either.
+
+Secrets are taken out of the finished line, so that it does not matter who wrote them: a library's
+request line, an argument, a traceback. It must not know what the messages are about.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Iterable
+from datetime import datetime
+from types import TracebackType
+from typing import IO
+from urllib.parse import quote, quote_plus
+
+from gateway.config import Settings, secrets_of
+from gateway.settings_table import LogFormat
+
+HIDDEN = "[secret]"
+_SHORTEST = 4  # shorter ones are in every other word
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# These write a line a request or statement; that is for whoever looks for a fault in them.
+_CHATTY = ("httpx", "httpcore", "telegram", "apscheduler", "uvicorn.access", "asyncio")
+_NEVER_BELOW_INFO = ("aiosqlite",)  # its debug lines carry what people wrote
+
+log = logging.getLogger(__name__)
+
+
+class Redactor:
+    """Takes known secrets out of text, also in the forms that addresses and JSON give them."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._forms: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self.add(*secrets)
+
+    def add(self, *secrets: str) -> None:
+        for secret in secrets:
+            if len(secret) >= _SHORTEST:
+                self._forms.update(_forms(secret))
+        longest_first = sorted(self._forms, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if self._forms else None
+
+    def __call__(self, text: str) -> str:
+        return self._pattern.sub(HIDDEN, text) if self._pattern else text
+
+
+def _forms(secret: str) -> set[str]:
+    raw = secret.encode()
+    return {
+        secret,
+        quote(secret),
+        quote(secret, safe=""),
+        quote_plus(secret),
+        repr(secret)[1:-1],
+        json.dumps(secret)[1:-1],
+        base64.b64encode(raw).decode().rstrip("="),
+        base64.urlsafe_b64encode(raw).decode().rstrip("="),
+    }
+
+
+class TextFormat(logging.Formatter):
+    """``2026-11-30T09:00:00.000+01:00 INFO core.runner: words lane=7 turn=12``"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        words = [_at(record), record.levelname, f"{record.name}:", _one_line(record.getMessage())]
+        words += [f"{name}={_one_line(str(value))}" for name, value in _extra(record).items()]
+        line = " ".join(words)
+        return f"{line}\n{trace}" if (trace := _trace(record)) else line
+
+
+class JsonFormat(logging.Formatter):
+    """One object a line; what was given as ``extra`` stands beside the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        extra = _extra(record)
+        fields: dict[str, object] = {}
+        if "event" in extra:
+            fields["event"] = extra.pop("event")
+        fields |= {"at": _at(record), "level": record.levelname.lower(), "logger": record.name}
+        fields |= {"message": record.getMessage(), **extra}
+        if trace := _trace(record):
+            fields["trace"] = trace
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+class SafeHandler(logging.StreamHandler[IO[str]]):
+    """Writes lines that a redactor has been over."""
+
+    def __init__(self, stream: IO[str], form: LogFormat, redact: Redactor) -> None:
+        super().__init__(stream)
+        self.setFormatter(JsonFormat() if form is LogFormat.JSON else TextFormat())
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's name)
+        """A record that cannot be written is named without its words, which may be secret."""
+        if not isinstance(sys.exc_info()[1], BrokenPipeError):
+            sys.stderr.write(f"a log line of {record.name}:{record.lineno} cannot be written\n")
+
+
+def set_up(settings: Settings, stream: IO[str] | None = None) -> Redactor:
+    """Send every record, warning and uncaught exception of the process to one safe handler.
+
+    What is added to the returned redactor later is hidden from then on.
+    """
+    redact = Redactor(secrets_of(settings))
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    handler = SafeHandler(stream or sys.stdout, settings.log_format, redact)
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+    logging.captureWarnings(True)
+    quiet = level if level < logging.INFO else max(level, logging.WARNING)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(quiet)
+    for name in _NEVER_BELOW_INFO:
+        logging.getLogger(name).setLevel(max(level, logging.INFO))
+    sys.excepthook = _uncaught
+    threading.excepthook = _uncaught_in_thread
+    sys.unraisablehook = _unraisable
+    return redact
+
+
+def ready(settings: Settings, stream: IO[str] | None = None, **fields: object) -> None:
+    """Say that everything is up, in the words that scripts wait for, whatever the level is."""
+    line = "ready"
+    if settings.log_format is LogFormat.JSON:
+        facts = {"name": __name__, "levelname": "INFO", "msg": line, "event": line, **fields}
+        line = JsonFormat().format(logging.makeLogRecord(facts))
+    print(line, file=stream or sys.stdout, flush=True)
+
+
+def _at(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="milliseconds")
+
+
+def _extra(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in vars(record).items() if name not in _OWN}
+
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _one_line(text: str) -> str:
+    """Nobody's words can start a line that looks like one of ours."""
+    return _UNSAFE.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+
+
+def _trace(record: logging.LogRecord) -> str:
+    parts = []
+    if record.exc_info and record.exc_info[0] is not None:
+        parts.append("".join(traceback.format_exception(*record.exc_info)))
+    elif record.exc_text:
+        parts.append(record.exc_text)
+    if record.stack_info:
+        parts.append(record.stack_info)
+    return "\n".join(part.rstrip() for part in parts)
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        log.critical("uncaught %s", kind.__name__, exc_info=(kind, error, where))
+
+
+def _uncaught_in_thread(args: threading.ExceptHookArgs) -> None:
+    if args.exc_value is not None and not issubclass(args.exc_type, SystemExit):
+        _uncaught(args.exc_type, args.exc_value, args.exc_traceback)
+
+
+def _unraisable(args: sys.UnraisableHookArgs) -> None:
+    if args.exc_value is not None:
+        _uncaught(args.exc_type, args.exc_value, args.exc_traceback)
