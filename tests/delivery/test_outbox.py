@@ -1,0 +1,530 @@
+"""What the outbox promises for every message that is stored: in order, once, never lost."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.channel import (
+    ChatMoved,
+    Delete,
+    Forbidden,
+    FormatRefused,
+    MessageGone,
+    NotSent,
+    RateLimited,
+    Refused,
+    Revise,
+    Send,
+    SendFile,
+    ThreadGone,
+    Uncertain,
+)
+from core.messages import Address, Button, Part
+from core.store.records import DeliveryKind, DeliveryState, revises
+from tests.delivery.scene import ANA, BEN, OTHER_TOPIC, TOPIC, Scene, scene
+from tests.fakes.channel import Fault
+
+ANSWER, CARD, COMMAND = DeliveryKind.ANSWER, DeliveryKind.CARD, DeliveryKind.COMMAND
+NOTICE, WAITING = DeliveryKind.NOTICE, DeliveryKind.WAITING
+PENDING, SENT, FAILED = DeliveryState.PENDING, DeliveryState.SENT, DeliveryState.FAILED
+UNCERTAIN, IN_FLIGHT = DeliveryState.UNCERTAIN, DeliveryState.IN_FLIGHT
+
+
+# First sends --------------------------------------------------------------------------------
+
+
+async def test_a_message_is_sent_to_its_lanes_thread_and_its_id_is_stored(it: Scene) -> None:
+    delivery = await it.say("hello", TOPIC)
+    assert [(m.address, m.text) for m in it.channel.shown()] == [
+        (Address("telegram", "-100", "36"), "hello")
+    ]
+    row = await it.row(delivery)
+    assert row.state is SENT
+    assert row.message_id == it.channel.shown()[0].message_id
+    assert row.sent_at == it.clock.now()
+
+
+async def test_a_first_send_is_marked_in_flight_before_the_call(it: Scene) -> None:
+    it.channel.slow(Send, 5)
+    delivery = await it.say("hello")
+    assert len(it.channel.calls) == 1
+    assert await it.state(delivery) is IN_FLIGHT
+    await it.clock.advance(5)
+    assert await it.state(delivery) is SENT
+
+
+async def test_messages_of_a_lane_keep_their_order(it: Scene) -> None:
+    it.channel.seconds = 0.3
+    await it.say_all(["one", "two", "three"])
+    await it.say("four")
+    await it.clock.advance(10)
+    assert it.channel.texts() == ["one", "two", "three", "four"]
+
+
+async def test_a_file_is_sent_as_a_file(it: Scene) -> None:
+    await it.say("", kind=DeliveryKind.FILE, file="/work/plot.png")
+    [call] = it.channel.of(SendFile)
+    assert call.action.path == Path("/work/plot.png")
+
+
+async def test_what_was_handed_over_before_it_ran_goes_out_when_it_runs(tmp_path: Path) -> None:
+    async with scene(tmp_path, run=False) as it:
+        it.make()
+        await it.say("early")
+        assert it.channel.calls == []
+        running = asyncio.create_task(it.outbox.run())
+        await it.clock.settle()
+        assert it.channel.texts() == ["early"]
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_every_try_of_a_delivery_carries_the_same_nonce(it: Scene) -> None:
+    it.channel.fail(Send, NotSent(), RateLimited(1), NotSent())
+    await it.say("hello")
+    await it.clock.advance(60)
+    nonces = {call.action.nonce for call in it.channel.of(Send)}
+    assert len(it.channel.calls) == 4
+    assert len(nonces) == 1
+    assert len(nonces.pop()) in range(1, 26)
+
+
+# What may have arrived ------------------------------------------------------------------------
+
+
+async def test_a_send_that_may_have_arrived_is_never_sent_again(it: Scene) -> None:
+    it.channel.fail(Send, Fault(Uncertain("time-out"), landed=True))
+    delivery = await it.say("short answer", kind=ANSWER)
+    await it.clock.advance(3600)
+    assert it.channel.texts() == ["short answer"]
+    row = await it.row(delivery)
+    assert (row.state, row.error) == (UNCERTAIN, "time-out")
+
+
+async def test_the_parts_after_an_uncertain_one_still_go(it: Scene) -> None:
+    turn = await it.turn()
+    it.channel.fail(Send, Uncertain())
+    await it.answer("first", "second", "third", turn=turn)
+    assert it.channel.texts() == ["second", "third"]
+
+
+async def test_where_repetitions_are_told_apart_it_is_tried_again(tmp_path: Path) -> None:
+    async with scene(tmp_path, idempotent_sends=True) as it:
+        it.channel.fail(Send, Fault(Uncertain(), landed=True), Uncertain())
+        delivery = await it.say("hello")
+        await it.clock.advance(30)
+        assert it.channel.texts() == ["hello"]
+        assert len(it.channel.calls) == 3
+        assert await it.state(delivery) is SENT
+
+
+async def test_but_only_as_long_as_the_platform_knows_the_nonce(tmp_path: Path) -> None:
+    async with scene(tmp_path, idempotent_sends=True) as it:
+        it.channel.fail(Send, *[Uncertain()] * 50)
+        delivery = await it.say("hello")
+        await it.clock.advance(600)
+        assert await it.state(delivery) is UNCERTAIN
+        assert it.channel.calls[-1].at < 240
+
+
+async def test_a_fault_in_a_channels_code_ends_one_delivery_and_nothing_else(it: Scene) -> None:
+    it.channel.fail(Send, Fault(ZeroDivisionError("bug")))  # type: ignore[arg-type] # a bug
+    delivery = await it.say("hello")
+    await it.say("next")
+    assert await it.state(delivery) is UNCERTAIN
+    assert it.channel.texts() == ["next"]
+
+
+# What certainly did not arrive ----------------------------------------------------------------
+
+
+async def test_what_never_left_is_tried_again_with_growing_pauses_for_ever(it: Scene) -> None:
+    it.channel.fail(Send, *[NotSent("refused")] * 30)
+    delivery = await it.say("hello")
+    await it.clock.advance(3600)
+    times = [call.at for call in it.channel.calls]
+    pauses = [after - before for before, after in zip(times, times[1:], strict=False)]
+    assert pauses[0] == pytest.approx(1, abs=0.1)
+    assert pauses == sorted(pauses)
+    assert max(pauses) == pytest.approx(60, abs=0.1)
+    assert len(times) == 31
+    assert await it.state(delivery) is SENT
+    assert it.channel.texts() == ["hello"]
+
+
+async def test_while_it_waits_for_a_retry_it_is_not_marked_in_flight(it: Scene) -> None:
+    it.channel.fail(Send, NotSent())
+    delivery = await it.say("hello")
+    assert await it.state(delivery) is PENDING
+
+
+async def test_a_rate_limit_is_waited_out_and_never_cut_short(it: Scene) -> None:
+    it.channel.fail(Send, RateLimited(7))
+    delivery = await it.say("hello", kind=ANSWER)
+    await it.clock.advance(6.99)
+    assert len(it.channel.calls) == 1
+    assert await it.state(delivery) is PENDING
+    await it.clock.advance(0.02)
+    assert len(it.channel.calls) == 2
+    assert it.channel.texts() == ["hello"]
+
+
+async def test_a_penalty_of_one_chat_holds_all_its_lanes_and_no_other_chat(it: Scene) -> None:
+    it.channel.fail(Send, RateLimited(7))
+    await it.say("late", TOPIC)
+    await it.say("late too", OTHER_TOPIC)
+    await it.say("at once", ANA)
+    assert it.channel.texts() == ["at once"]
+    await it.clock.advance(7.1)
+    assert it.channel.texts() == ["at once", "late", "late too"]
+
+
+async def test_a_penalty_of_the_token_holds_every_chat(it: Scene) -> None:
+    it.channel.fail(Send, RateLimited(7, everywhere=True))
+    await it.say("one", ANA)
+    await it.say("two", BEN)
+    await it.clock.advance(6.9)
+    assert len(it.channel.calls) == 1
+    await it.clock.advance(0.2)
+    assert it.channel.texts() == ["one", "two"]
+
+
+async def test_a_delivery_is_never_dropped_however_often_it_is_limited(it: Scene) -> None:
+    it.channel.fail(Send, *[RateLimited(3)] * 50)
+    delivery = await it.say("hello")
+    await it.clock.advance(151)
+    assert await it.state(delivery) is SENT
+    assert len(it.channel.calls) == 51
+
+
+# Refusals -------------------------------------------------------------------------------------
+
+
+async def test_a_refused_format_goes_once_as_plain_text(it: Scene) -> None:
+    it.channel.fail(Send, FormatRefused("can't parse entities"))
+    await it.say("*hello*", markup="{}")
+    assert [call.action.part for call in it.channel.calls] == [
+        Part("*hello*", "{}"),
+        Part("*hello*"),
+    ]
+    assert it.channel.texts() == ["*hello*"]
+
+
+async def test_plain_text_that_is_refused_too_has_failed(it: Scene) -> None:
+    it.channel.fail(Send, FormatRefused(), FormatRefused("still"))
+    delivery = await it.say("*hello*", markup="{}")
+    assert await it.state(delivery) is FAILED
+    assert len(it.channel.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [ThreadGone("thread gone"), Forbidden("blocked"), Refused("empty")]
+)
+async def test_a_refusal_for_good_is_stored_told_and_sent_nowhere_else(
+    it: Scene, error: Exception
+) -> None:
+    it.channel.fail(Send, error)
+    delivery = await it.say("hello", TOPIC)
+    await it.clock.advance(3600)
+    row = await it.row(delivery)
+    assert (row.state, row.error) == (FAILED, str(error))
+    assert [(d.id, e) for d, e in it.failed] == [(delivery.id, error)]
+    assert len(it.channel.calls) == 1
+
+
+async def test_after_a_refusal_the_next_message_is_tried(it: Scene) -> None:
+    it.channel.fail(Send, Refused())
+    await it.say("one")
+    await it.say("two")
+    assert it.channel.texts() == ["two"]
+
+
+async def test_a_chat_that_moved_is_followed_and_the_send_repeated_once(it: Scene) -> None:
+    it.channel.fail(Send, Fault(ChatMoved("-100777"), chat="-100"))
+    await it.say("hello", TOPIC)
+    await it.say("more", OTHER_TOPIC)
+    assert it.moves == [(Address("telegram", "-100", "36"), "-100777")]
+    assert [(m.address, m.text) for m in it.channel.shown()] == [
+        (Address("telegram", "-100777", "36"), "hello"),
+        (Address("telegram", "-100777", "37"), "more"),
+    ]
+    assert len([call for call in it.channel.calls if call.action.address.chat == "-100"]) == 1
+
+
+async def test_lanes_that_learn_of_a_move_together_move_once(it: Scene) -> None:
+    it.channel.seconds = 0.1
+
+    def old_chat(action: object) -> Fault | None:
+        chat = action.address.chat  # type: ignore[attr-defined] # every action here has one
+        return Fault(ChatMoved("-100777"), seconds=0.1) if chat == "-100" else None
+
+    it.channel.decide = old_chat
+    await it.say("hello", TOPIC)
+    await it.say("more", OTHER_TOPIC)
+    await it.clock.advance(1)
+    assert len(it.moves) == 1
+    assert sorted(it.channel.texts("-100777")) == ["hello", "more"]
+
+
+async def test_a_chat_that_moves_twice_in_one_delivery_has_failed(it: Scene) -> None:
+    it.channel.fail(Send, ChatMoved("-100777"), ChatMoved("-100888"))
+    delivery = await it.say("hello", TOPIC)
+    assert await it.state(delivery) is FAILED
+
+
+async def test_a_lane_whose_channel_is_not_set_up_keeps_what_it_has_to_say(it: Scene) -> None:
+    await it.lane("slack:C0LAB")
+    delivery = await it.say("hello", "slack:C0LAB")
+    assert await it.state(delivery) is PENDING
+    assert await it.outbox.flushed(1)
+
+
+# Edits ----------------------------------------------------------------------------------------
+
+
+async def test_a_delivery_with_a_target_edits_it_with_its_keyboard(it: Scene) -> None:
+    sent = await it.say("Allow?", kind=CARD, keyboard=((Button("b1", "Allow"),),))
+    target = (await it.row(sent)).message_id
+    await it.say("Allowed", kind=CARD, target=target)
+    [message] = it.channel.shown()
+    assert (message.text, message.keyboard) == ("Allowed", ())
+
+
+async def test_an_edit_is_repeated_even_when_it_may_have_arrived(it: Scene) -> None:
+    sent = await it.say("old")
+    target = (await it.row(sent)).message_id
+    it.channel.fail(Revise, Fault(Uncertain(), landed=True), NotSent(), RateLimited(2))
+    delivery = await it.say("new", target=target)
+    await it.clock.advance(30)
+    assert await it.state(delivery) is SENT
+    assert it.channel.texts() == ["new"]
+    assert len(it.channel.of(Revise)) == 4
+
+
+async def test_a_message_to_edit_that_is_gone_is_sent_anew_once(it: Scene) -> None:
+    sent = await it.say("old")
+    target = (await it.row(sent)).message_id
+    it.channel.drop(target)
+    delivery = await it.say("new", target=target)
+    assert it.channel.texts() == ["new"]
+    assert (len(it.channel.of(Revise)), len(it.channel.of(Send))) == (1, 2)
+    assert (await it.row(delivery)).message_id == it.channel.shown()[0].message_id
+
+
+async def test_a_lost_message_is_not_edited_again_but_the_one_in_its_place(it: Scene) -> None:
+    sent = await it.say("old")
+    target = (await it.row(sent)).message_id
+    it.channel.drop(target)
+    await it.say("new", target=target)
+    await it.say("newer", target=target)
+    assert it.channel.texts() == ["newer"]
+    assert [call.action.message_id for call in it.channel.of(Revise)].count(target) == 1
+
+
+async def test_a_crash_while_it_is_sent_anew_leaves_it_uncertain(it: Scene) -> None:
+    sent = await it.say("old")
+    target = (await it.row(sent)).message_id
+    it.channel.drop(target)
+    it.channel.slow(Send, 5)
+    delivery = await it.say("new", target=target)
+    await it.restart()
+    await it.clock.advance(60)
+    assert await it.state(delivery) is UNCERTAIN
+    assert it.channel.texts() == []
+
+
+async def test_an_edit_can_name_the_delivery_whose_message_it_changes(it: Scene) -> None:
+    it.channel.slow(Send, 3)
+    card = await it.say("Allow?", kind=CARD)
+    edit = await it.say("Cancelled", kind=CARD, target=revises(card.id))
+    assert it.channel.texts() == []
+    await it.clock.advance(3)
+    assert it.channel.texts() == ["Cancelled"]
+    assert await it.state(edit) is SENT
+
+
+async def test_also_after_a_restart(it: Scene) -> None:
+    card = await it.say("Allow?", kind=CARD)
+    await it.restart()
+    await it.say("Expired", kind=CARD, target=revises(card.id))
+    assert it.channel.texts() == ["Expired"]
+
+
+async def test_a_change_of_what_never_came_to_be_is_withdrawn(it: Scene) -> None:
+    it.channel.fail(Send, Uncertain())
+    card = await it.say("Allow?", kind=CARD)
+    edit = await it.say("Cancelled", kind=CARD, target=revises(card.id))
+    assert await it.state(edit) is DeliveryState.WITHDRAWN
+    assert len(it.channel.calls) == 1
+
+
+async def test_of_edits_that_wait_only_the_newest_is_made(it: Scene) -> None:
+    first = await it.say("1 waiting", kind=WAITING)
+    it.channel.fail(Revise, RateLimited(10))
+    edits = [
+        await it.say(f"{n} waiting", kind=WAITING, target=revises(first.id)) for n in (2, 3, 4, 5)
+    ]
+    await it.clock.advance(11)
+    assert it.channel.shown()[0].history == ["1 waiting", "2 waiting", "5 waiting"]
+    assert [await it.state(edit) for edit in edits] == [
+        SENT,
+        DeliveryState.WITHDRAWN,
+        DeliveryState.WITHDRAWN,
+        SENT,
+    ]
+
+
+async def test_an_edit_to_nothing_takes_the_message_away(it: Scene) -> None:
+    first = await it.say("1 waiting", kind=WAITING)
+    await it.say("", kind=WAITING, target=revises(first.id))
+    assert it.channel.texts() == []
+    assert len(it.channel.of(Delete)) == 1
+
+
+async def test_taking_away_what_is_gone_already_is_no_fault(it: Scene) -> None:
+    first = await it.say("1 waiting", kind=WAITING)
+    it.channel.fail(Delete, MessageGone())
+    gone = await it.say("", kind=WAITING, target=revises(first.id))
+    assert await it.state(gone) is SENT
+    assert len(it.channel.of(Send)) == 1
+
+
+async def test_an_edit_in_a_chat_that_moved_is_sent_anew_there(it: Scene) -> None:
+    sent = await it.say("old", TOPIC)
+    it.channel.fail(Revise, ChatMoved("-100777"))
+    await it.say("new", TOPIC, target=(await it.row(sent)).message_id)
+    assert it.channel.texts("-100777") == ["new"]
+
+
+# Who goes first -------------------------------------------------------------------------------
+
+
+async def test_a_command_answer_overtakes_everything_of_its_lane(it: Scene) -> None:
+    it.channel.slow(Send, 20)
+    await it.say("slow answer", kind=ANSWER)
+    await it.say("status", kind=COMMAND)
+    assert it.channel.texts() == ["status"]
+
+
+async def test_after_a_penalty_the_urgent_goes_first_then_finals_then_notices(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, "telegram:-100:1", "telegram:-100:2", "telegram:-100:3") as it:
+        it.channel.fail(Send, RateLimited(5))
+        await it.say("notice", "telegram:-100:1", kind=NOTICE)
+        await it.say("final", "telegram:-100:2", kind=ANSWER)
+        await it.say("status", "telegram:-100:3", kind=COMMAND)
+        await it.clock.advance(6)
+        assert it.channel.texts() == ["status", "final", "notice"]
+
+
+async def test_a_notice_in_front_of_an_answer_goes_with_the_answers_rank(tmp_path: Path) -> None:
+    async with scene(tmp_path, "telegram:-100:1", "telegram:-100:2") as it:
+        it.channel.fail(Send, RateLimited(5))
+        await it.say("limited", "telegram:-100:1", kind=NOTICE)
+        await it.say("notice", "telegram:-100:2", kind=NOTICE)
+        await it.say("answer", "telegram:-100:2", kind=ANSWER)
+        await it.clock.advance(6)
+        assert it.channel.texts() == ["notice", "limited", "answer"]
+
+
+async def test_lanes_of_a_chat_take_turns(it: Scene) -> None:
+    await it.say_all([f"a{n}" for n in range(20)], TOPIC)
+    await it.say_all([f"b{n}" for n in range(5)], OTHER_TOPIC)
+    await it.clock.advance(300)
+    texts = it.channel.texts()
+    assert max(texts.index(f"b{n}") for n in range(5)) < texts.index("a16")
+
+
+async def test_a_flood_into_one_chat_keeps_to_its_rate(it: Scene) -> None:
+    await it.say_all([f"{n}" for n in range(60)])
+    await it.clock.advance(59)
+    times = [call.at for call in it.channel.calls]
+    assert len(times) == 60
+    assert all(after - before >= 0.999 for before, after in zip(times[5:], times[6:], strict=False))
+
+
+async def test_a_hundred_chats_at_once_keep_to_the_tokens_rate(tmp_path: Path) -> None:
+    lanes = [f"telegram:{n}" for n in range(1, 101)]
+    async with scene(tmp_path, *lanes) as it:
+        for lane in lanes:
+            await it.say("hello", lane)
+        await it.clock.advance(4)
+        times = [call.at for call in it.channel.calls]
+        assert len(times) == 100
+        assert max(sum(t <= u < t + 1 for u in times) for t in times) <= 46
+
+
+async def test_an_idle_outbox_has_no_tasks_and_no_timers(it: Scene) -> None:
+    tasks = len(asyncio.all_tasks())
+    await it.say("one")
+    await it.say("two", TOPIC)
+    await it.clock.advance(60)
+    assert len(asyncio.all_tasks()) == tasks
+    assert it.clock.sleeping == 0
+
+
+# Restarts -------------------------------------------------------------------------------------
+
+
+async def test_pending_deliveries_go_out_after_a_restart_in_order(it: Scene) -> None:
+    it.channel.fail(Send, *[NotSent()] * 3)
+    await it.say_all(["one", "two", "three"])
+    await it.restart()
+    await it.clock.advance(60)
+    assert it.channel.texts() == ["one", "two", "three"]
+
+
+async def test_a_send_in_flight_at_a_crash_is_uncertain_and_not_repeated(it: Scene) -> None:
+    it.channel.slow(Send, 5, late=True)
+    first, second = await it.say_all(["one", "two"])
+    await it.restart()
+    it.channel.land()
+    await it.clock.advance(60)
+    assert sorted(it.channel.texts()) == ["one", "two"]
+    assert await it.state(first) is UNCERTAIN
+    assert await it.state(second) is SENT
+
+
+async def test_an_edit_at_a_crash_is_repeated(it: Scene) -> None:
+    sent = await it.say("old")
+    it.channel.slow(Revise, 5)
+    edit = await it.say("new", target=(await it.row(sent)).message_id)
+    await it.restart()
+    assert it.channel.texts() == ["new"]
+    assert await it.state(edit) is SENT
+
+
+async def test_a_young_send_is_repeated_where_repetitions_are_told_apart(tmp_path: Path) -> None:
+    async with scene(tmp_path, idempotent_sends=True) as it:
+        it.channel.slow(Send, 5, late=True)
+        await it.say("hello")
+        await it.crash()
+        it.channel.land()
+        await it.start(restore=True)
+        assert it.channel.texts() == ["hello"]
+        assert len(it.channel.of(Send)) == 2
+
+
+async def test_a_crash_in_a_penalty_loses_nothing(it: Scene) -> None:
+    it.channel.fail(Send, RateLimited(30))
+    delivery = await it.say("hello")
+    await it.clock.advance(10)
+    await it.restart()
+    assert it.channel.texts() == ["hello"]
+    assert await it.state(delivery) is SENT
+
+
+async def test_flushed_tells_whether_all_is_delivered_in_time(it: Scene) -> None:
+    assert await it.outbox.flushed(0.1)
+    it.channel.slow(Send, 5)
+    await it.say("hello")
+    waiting = asyncio.create_task(it.outbox.flushed(3))
+    await it.clock.advance(3)
+    assert await waiting is False
+    waiting = asyncio.create_task(it.outbox.flushed(3))
+    await it.clock.advance(3)
+    assert await waiting is True
