@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.messages import Address
-from core.store import reads
+from core.store import reads, rows
 from core.store.records import PersonRow
 from core.store.store import Store
 
@@ -96,6 +96,26 @@ class People:
         stored = self._stored.get(ident)
         return self._names.get(ident) or (stored.name if stored else "") or ident
 
+    def known(self) -> tuple[str, ...]:
+        """Everybody the environment or the store names, admins first."""
+        stored = set(self._stored)
+        return (
+            *sorted(self._lists.admins),
+            *sorted(self._lists.members - self._lists.admins),
+            *sorted(stored - self._lists.admins - self._lists.members),
+        )
+
+    async def pair(self, store: Store, code: str, now: int) -> PersonRow:
+        """Let in, as a member, who was given this code; LookupError when there is none such."""
+        typed = code.strip().upper()
+        for waiting in await reads.pairings(store):
+            if waiting.code == typed and waiting.expires_at > now:
+                row = PersonRow(waiting.person, waiting.name, Role.MEMBER, added_at=now)
+                await store.save(rows.person(row), rows.remove_pairing(waiting.person))
+                self._stored[row.id] = row
+                return row
+        raise LookupError("nobody waits with this code; it may have expired: ask for a new one")
+
     def admins(self) -> tuple[str, ...]:
         stored = {ident for ident in self._stored if self.role(ident) is Role.ADMIN}
         return tuple(sorted(self._lists.admins | stored))
@@ -111,18 +131,6 @@ class People:
         """Whether members may talk in this group chat; threads belong to their parent."""
         here = self._moved(address.place)
         return any(self._moved(place) == here for place in self._lists.places | self._places)
-
-    # Changes, told after their commit
-
-    def moved(self, old: str, new: str) -> None:
-        self._moves[old] = new
-
-    def place_added(self, place: str) -> None:
-        self._places.add(place)
-
-    def zone_set(self, person: str, zone: str) -> None:
-        stored = self._stored.get(person) or PersonRow(person)
-        self._stored[person] = replace(stored, zone=zone)
 
     def _moved(self, place: str) -> str:
         seen = {place}
@@ -180,17 +188,18 @@ def _told(sender: str, knock: _Knock) -> Iterable[str]:
 
 @dataclass(slots=True)
 class Allowance:
-    """How often each bot is answered: at most ``most`` times in ``per`` seconds."""
+    """How often each bot is answered."""
 
-    most: int
-    per: float
     _times: dict[str, list[float]] = field(default_factory=dict)
     _warned: set[str] = field(default_factory=set)
 
-    def take(self, who: str, now: float) -> tuple[bool, bool]:
-        """Whether this one is answered, and whether the refusal is the first of its kind."""
-        times = [at for at in self._times.get(who, ()) if now - at < self.per]
-        allowed = len(times) < self.most
+    def take(self, who: str, now: float, most: int, per: float) -> tuple[bool, bool]:
+        """At most ``most`` times in ``per`` seconds: whether this one is answered.
+
+        The second value says whether it is the first refusal since the last answer.
+        """
+        times = [at for at in self._times.get(who, ()) if now - at < per]
+        allowed = len(times) < most
         if allowed:
             times.append(now)
             self._warned.discard(who)

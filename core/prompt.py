@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
+from core.folders import folder_name, safe_name
 from core.messages import FileKind, FileRef
 from core.store.records import MessageRow
 from core.wording import VOICE_REMARK, label
 
 INBOX = PurePosixPath("inbox")
 PASTE = "paste:"  # group keys of split texts; the other group keys are albums
-_UNSAFE = re.compile(r"[^\w.\-]+")
 _BLANKS = re.compile(r"\s+")
 _PICTURES = "picture"
 _NOUNS = {
@@ -145,10 +145,9 @@ def _file_line(name: str, caption: str, path: PurePosixPath, missing: str) -> st
 
 
 def _path(said: MessageRow, number: int, file: FileRef) -> PurePosixPath:
-    stem = PurePosixPath(file.name.replace("\\", "/")).name
-    # The start makes it unique and keeps names like "..", "-rf" and ".profile" harmless.
-    name = f"{said.seq}-{number}-{_UNSAFE.sub('_', stem)[-100:] or _NOUNS[file.kind]}"
-    return INBOX / _UNSAFE.sub("_", said.lane) / name
+    # The numbers make it unique, and the same each time it is asked for.
+    name = f"{said.seq}-{number}-{safe_name(file.name or _NOUNS[file.kind])}"
+    return INBOX / folder_name(said.lane) / name
 
 
 def _name(said: MessageRow) -> str:

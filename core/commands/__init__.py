@@ -1,0 +1,61 @@
+"""What a person can say with a slash: one table, which also gives the help and the menus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.commands import choosing, knowing, working
+from core.commands.base import Answer, Ask, Command, Who
+from core.wording import plain
+
+
+def _help(ask: Ask) -> Answer:
+    return Answer(knowing.help_text(COMMANDS.values(), ask.person))
+
+
+_TABLE = (
+    Command("help", "what can be said here", Who.ALL, _help),
+    Command("status", "what runs here, the queue, engine, model and cost", Who.ALL, working.status),
+    Command("stop", "end the running turn and drop what waits", Who.LANE, working.stop),
+    Command("skip", "end the running turn only; the queue goes on", Who.LANE, working.skip),
+    Command("queue", "the waiting messages", Who.ALL, working.queue),
+    Command("drop", "take a waiting message out", Who.ALL, working.drop, "N"),
+    Command("btw", "a side answer, read-only, beside what runs", Who.ALL, working.btw, "TEXT"),
+    Command("again", "show the last answer once more", Who.LANE, working.again),
+    Command("new", "a fresh session", Who.LANE, choosing.new),
+    Command("busy", "what a message does while I work", Who.LANE, choosing.busy, "MODE"),
+    Command("model", "the model of this thread", Who.LANE, choosing.model, "NAME"),
+    Command("effort", "how hard the agent thinks", Who.LANE, choosing.effort, "LEVEL"),
+    Command("title", "name this thread", Who.LANE, choosing.title, "TEXT"),
+    Command(
+        "listen", "whether messages here need a mention", Who.LANE, choosing.listen, "all|mention"
+    ),
+    Command("zone", "your time zone", Who.ALL, knowing.zone, "Europe/Berlin"),
+    Command("whoami", "your id and role", Who.ANYONE, knowing.whoami),
+    Command("engine", "the engine of this thread", Who.ADMINS, choosing.engine, "NAME"),
+    Command("approvals", "when I ask before acting", Who.ADMINS, choosing.approvals, "MODE"),
+    Command("workspace", "the folder of this thread", Who.ADMINS, choosing.workspace, "DIR"),
+    Command("pause", "start nothing new here, or anywhere", Who.ADMINS, working.pause, "[all]"),
+    Command("resume", "let waiting messages run again", Who.ADMINS, working.resume, "[all]"),
+)
+
+COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
+NAMES = frozenset(COMMANDS) | {"start"}
+
+
+def menu() -> tuple[tuple[str, str], ...]:
+    """Name and description of each command, for the platforms that list them."""
+    return tuple((command.name, command.line) for command in _TABLE)
+
+
+def answer(ask: Ask) -> Answer:
+    """Carry out a known command, if this person may."""
+    command = COMMANDS["help" if ask.name == "start" else ask.name]
+    if not command.open_to(ask.person):
+        return Answer(f"Only admins can use /{plain(command.name)}.")
+    return command.run(ask)
+
+
+def nearest(typed: str) -> str:
+    """The answer to a word that looks like a command and is none."""
+    return knowing.nearest_text(typed, COMMANDS)

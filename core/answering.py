@@ -1,0 +1,212 @@
+"""A command, carried out: reads the lane's situation, asks the plain function, makes the item.
+
+The effect of a command, its answer and its identity are one item. It must not know platforms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core import commands
+from core.addressing import Spoken
+from core.arriving import Arriving
+from core.commands.base import Answer, Ask, Choice, Looked, Shown, Situation, Spent, Values
+from core.commands.knowing import pairing_text
+from core.commands.working import ALL_LANES
+from core.ground import Ground
+from core.items import Item
+from core.lanes import Hold, LaneView
+from core.messages import Button, Message
+from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
+from core.store import reads, rows
+from core.store.records import ButtonRow, DeliveryKind, LaneRow, PairingRow
+from core.store.rows import Row
+from core.turns import Turn
+from core.wording import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of a command: to be taken, and what follows when it was new."""
+
+    item: Item
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    ground: Ground
+    arriving: Arriving
+
+    async def command(
+        self, message: Message, lane: LaneRow, new: bool, person: Person, spoken: Spoken
+    ) -> Answered:
+        """A command that was typed."""
+        listed = message.direct or self.ground.people.listed(lane.address)
+        engages = message.engages or lane.engaged_at > 0
+        answer = await self.answer(lane, person, spoken, engages=engages, listed=listed)
+        written = self._lane(lane, new)
+        if answer.side:
+            said = self.arriving.row(message, lane, answer.side, "")
+            return Answered(self.arriving.side(lane, said, message.identity, written), answer)
+        return Answered(self._item(message.identity, lane, answer, written), answer)
+
+    async def answer(
+        self,
+        lane: LaneRow,
+        person: Person,
+        spoken: Spoken,
+        *,
+        engages: bool = False,
+        listed: bool = True,
+    ) -> Answer:
+        """What a command says and does here and now."""
+        if not spoken.known:
+            return Answer(commands.nearest(spoken.name))
+        looked = Looked()
+        if spoken.name == "workspace" and spoken.args:
+            looked = await asyncio.to_thread(look_at, spoken.args, self.ground.house.home)
+        here = await self.situation(lane)
+        here = replace(here, engages=engages, listed=listed, folder=looked)
+        return commands.answer(Ask(spoken.name, spoken.args, person, here))
+
+    def pressed(self, identity: str, lane: LaneRow, answer: Answer, message_id: str) -> Item:
+        """The same by a button: the message with the buttons becomes the answer."""
+        return self._item(identity, lane, answer, (), target=message_id)
+
+    def _item(
+        self,
+        identity: str,
+        lane: LaneRow,
+        answer: Answer,
+        written: Sequence[Row],
+        target: str = "",
+    ) -> Item:
+        ground = self.ground
+        keyboard, meanings = ground.keyboard(self._buttons(lane, answer.choices))
+        deliveries = (
+            ground.notice(
+                lane.id,
+                answer.text,
+                kind=DeliveryKind.COMMAND,
+                keyboard=keyboard,
+                target=target,
+            )
+            if answer.text
+            else []
+        )
+        return Item(
+            identity,
+            answer.event,
+            rows=(*written, *answer.rows, *meanings),
+            deliveries=deliveries,
+        )
+
+    def _buttons(self, lane: LaneRow, choices: Sequence[Choice]) -> list[tuple[Button, ButtonRow]]:
+        now = self.ground.clock.now()
+        made: list[tuple[Button, ButtonRow]] = []
+        for choice in choices:
+            ident = self.ground.new_id()
+            meaning = ButtonRow(ident, lane.id, choice.turn, choice.action, choice.data, now)
+            made.append((Button(ident, choice.label, choice.style), meaning))
+        return made
+
+    def _lane(self, lane: LaneRow, new: bool) -> tuple[Row, ...]:
+        if not new:
+            return ()
+        made = rows.new_lane(lane.id, lane.address, lane.direct, lane.title, lane.created_at)
+        return (made,)
+
+    # What a command may look at -----------------------------------------------------------
+
+    async def situation(self, lane: LaneRow) -> Situation:
+        ground, store = self.ground, self.ground.store
+        engine = ground.engine(lane)
+        view = ground.spine.view(lane.id)
+        session = await reads.session(store, lane.id, engine)
+        current = session is not None and not session.quarantined and session.epoch == lane.epoch
+        spent = Spent(*await reads.spent(store, lane.id))
+        pauses = {row.scope for row in await reads.pauses(store)}
+        return Situation(
+            now=ground.clock.now(),
+            lane=lane,
+            values=self._values(lane, engine),
+            facts=ground.facts(lane),
+            abilities=ground.spine.abilities(engine),
+            engines=ground.house.engines,
+            main=self._main(view),
+            state=view.phase.value if view and view.phase else "idle",
+            waiting=self._shown(view.waiting if view else ()),
+            sides=self._shown(view.sides if view else ()),
+            paused_all=ALL_LANES in pauses or bool(view and Hold.ALL in view.paused),
+            session=session.session if session and current else "",
+            answer=await reads.last_answer(store, lane.id),
+            spent=spent,
+        )
+
+    def _values(self, lane: LaneRow, engine: str) -> Values:
+        house = self.ground.house
+        return Values(
+            engine=engine,
+            model=lane.model,
+            effort=lane.effort,
+            approvals=lane.approvals or house.approvals,
+            busy=lane.busy or house.busy.value,
+            workspace=lane.workspace or house.workspace,
+            shared=house.workspace,
+            zone=house.zone,
+        )
+
+    def _main(self, view: LaneView | None) -> Shown | None:
+        if view is None or view.main is None:
+            return None
+        since = self.ground.spine.since(view.main.id) or view.main.arrived
+        return replace(self._shown((view.main,))[0], since=since)
+
+    def _shown(self, turns: Sequence[Turn]) -> tuple[Shown, ...]:
+        name = self.ground.people.name
+        return tuple(
+            Shown(turn.id, turn.label, turn.person, name(turn.person), turn.arrived)
+            for turn in turns
+        )
+
+    # Somebody unknown ---------------------------------------------------------------------
+
+    async def pairing(self, message: Message, lane: LaneRow, new: bool) -> Item | None:
+        """A code for somebody without a role; at most one an hour, and not without bounds."""
+        ground, now = self.ground, self.ground.clock.now()
+        known = await reads.pairings(ground.store)
+        good = [row for row in known if row.expires_at > now]
+        recent = any(row.person == message.sender for row in good)
+        if recent or len(good) >= PAIRINGS_MOST:
+            return None
+        code = pairing_code()
+        asked = PairingRow(code, message.sender, message.sender_name, now, now + PAIRING_LASTS)
+        return Item(
+            message.identity,
+            rows=(*self._lane(lane, new), rows.pairing(asked)),
+            deliveries=ground.notice(
+                lane.id, pairing_text(message.sender, code), kind=DeliveryKind.COMMAND
+            ),
+        )
+
+
+def look_at(typed: str, home: Path) -> Looked:
+    """A folder that somebody named; the gateway's own secrets lie in its home."""
+    try:
+        path = Path(typed).expanduser()
+        if not path.is_absolute():
+            return Looked(None, "Write the whole path of the folder, from / on.")
+        path = path.resolve()
+        if not path.is_dir():
+            return Looked(None, f"There is no folder {plain(str(path))}. Make it first.")
+    except (OSError, RuntimeError, ValueError):
+        return Looked(None, "That folder cannot be looked at.")
+    home = home.resolve()
+    own = home / "workspaces"
+    if path == own or (path.is_relative_to(home) and not path.is_relative_to(own)):
+        return Looked(None, "That folder holds the gateway's own secrets. Choose another.")
+    return Looked(path)

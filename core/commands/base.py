@@ -1,0 +1,141 @@
+"""What a command is given and what it answers. Values only; no command stands here.
+
+A command is a plain function from ``Ask`` to ``Answer``: everything it may look at was read
+before, everything it changes is a row or an event of its answer, so it waits for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from core.engines.base import Abilities
+from core.messages import Style
+from core.people import Person
+from core.store.records import LaneRow
+from core.store.rows import Row
+from core.turns import Event, LaneFacts
+
+
+class Who(StrEnum):
+    """Who may give a command. In a chat, what is said is always said in the lane."""
+
+    ANYONE = "anyone"
+    ALL = "all"
+    LANE = "all in the lane"
+    ADMINS = "admins"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A turn as people see it."""
+
+    id: int
+    label: str
+    person: str
+    name: str
+    since: int  # ms: of a running turn its start, of a waiting one its arrival
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a lane has used so far. ``cost`` is None where no engine told any."""
+
+    turns: int = 0
+    tokens: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The settings that hold in a lane: its own, else the gateway's."""
+
+    engine: str
+    model: str = ""
+    effort: str = ""
+    approvals: str = "ask"
+    busy: str = "queue"
+    workspace: str = ""  # "" is a folder of the lane's own
+    shared: str = ""  # the folder for lanes that name none
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A folder somebody named, looked at before the command runs."""
+
+    path: Path | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The lane as it is when a command comes."""
+
+    now: int
+    lane: LaneRow
+    values: Values
+    facts: LaneFacts
+    abilities: Abilities = field(default_factory=Abilities)
+    engines: tuple[str, ...] = ()
+    main: Shown | None = None
+    state: str = "idle"  # idle | starting | running | asking | settling
+    waiting: tuple[Shown, ...] = ()
+    sides: tuple[Shown, ...] = ()
+    paused_all: bool = False
+    session: str = ""
+    answer: str = ""  # the lane's last
+    spent: Spent = Spent()
+    engages: bool = False
+    listed: bool = True  # members may talk here
+    folder: Looked = Looked()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    name: str
+    args: str
+    person: Person
+    here: Situation
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A button under an answer."""
+
+    label: str
+    action: str
+    data: Mapping[str, object] = field(default_factory=dict)
+    turn: int | None = None
+    style: Style = Style.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command does and says. Without text the runner's notice is the answer."""
+
+    text: str = ""  # Markdown
+    rows: tuple[Row, ...] = ()
+    event: Event | None = None
+    choices: tuple[Choice, ...] = ()
+    side: str = ""  # a question for a side answer
+    title: str = ""  # the thread's new name on its platform
+    reload: bool = False  # people or places changed
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One line of the table. ``line`` stands in the help and in the platforms' menus."""
+
+    name: str
+    line: str
+    who: Who
+    run: Callable[[Ask], Answer]
+    args: str = ""
+
+    def open_to(self, person: Person) -> bool:
+        if self.who is Who.ADMINS:
+            return person.admin
+        return self.who is Who.ANYONE or bool(person.role)

@@ -1,0 +1,197 @@
+"""Commands that set how a lane works: busy, engine, model, effort, approvals, workspace, new…
+
+A change is saved at once and used from the next turn. Without an argument each shows what holds
+and offers what else there is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core import folders
+from core.commands.base import Answer, Ask, Choice
+from core.engines.base import Approvals
+from core.messages import Style
+from core.store import rows
+from core.turns import Busy, Configured, Renewed
+from core.wording import plain
+
+SET = "set"  # action of a button that gives a command with a value
+DEFAULT = "default"
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
+_OFFERED_EFFORTS = ("low", "medium", "high")
+_MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,99}", re.ASCII)
+_TITLE_MOST = 120
+_BUSY = {
+    Busy.QUEUE: "waits its turn",
+    Busy.SIDE: "is answered on the side at once, without touching what runs",
+    Busy.STEER: "is handed to the running turn, if its sender began that turn",
+    Busy.INTERRUPT: "ends the running turn and takes its place",
+    Busy.COLLECT: "waits, together with the sender's other messages as one",
+}
+
+
+def _offer(name: str, values: Sequence[str], now: str) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(value, SET, {"name": name, "value": value}, style=_style(value, now))
+        for value in values
+    )
+
+
+def _style(value: str, now: str) -> Style:
+    return Style.PRIMARY if value == now else Style.PLAIN
+
+
+def _shown(name: str, value: str, values: Sequence[str]) -> Answer:
+    """What holds, and what else there is, as buttons."""
+    choices = ", ".join(plain(each) for each in values)
+    return Answer(
+        f"{name.capitalize()} of this thread: {plain(value) or DEFAULT}. Choices: {choices}.",
+        choices=_offer(name, values, value),
+    )
+
+
+def _unknown(name: str, typed: str, values: Sequence[str]) -> Answer:
+    choices = ", ".join(plain(each) for each in values)
+    return Answer(
+        f"There is no {name} called {plain(typed[:40])} here. Choices: {choices}.",
+        choices=_offer(name, values, ""),
+    )
+
+
+def busy(ask: Ask) -> Answer:
+    typed = ask.args.lower()
+    if not typed:
+        return _shown("busy", ask.here.values.busy, tuple(Busy))
+    if typed not in tuple(Busy):
+        return _unknown("busy", typed, tuple(Busy))
+    mode = Busy(typed)
+    text = f"From now on, a message that comes while I work here {_BUSY[mode]}."
+    able = ask.here.abilities
+    if (mode is Busy.SIDE and not able.side) or (mode is Busy.STEER and not able.steer):
+        text += f" The agent here ({plain(ask.here.values.engine)}) cannot do that, so it waits."
+    return Answer(text, rows=(rows.lane_setting(ask.here.lane.id, "busy", mode.value),))
+
+
+def engine(ask: Ask) -> Answer:
+    here, typed = ask.here, ask.args.lower()
+    if not typed:
+        return _shown("engine", here.values.engine, here.engines)
+    if typed not in here.engines:
+        return _unknown("engine", typed, here.engines)
+    lane = here.lane.id
+    written = [rows.lane_setting(lane, "engine", typed)]
+    text = f"Engine of this thread: {plain(typed)}, from the next turn."
+    if typed != here.values.engine and (here.lane.model or here.lane.effort):
+        # Names of models and efforts mean nothing to another engine.
+        written += [rows.lane_setting(lane, "model", ""), rows.lane_setting(lane, "effort", "")]
+        text += " Model and effort are its defaults again."
+    event = Configured(lane, typed, here.facts.folder, here.facts)
+    return Answer(text, rows=tuple(written), event=event)
+
+
+def model(ask: Ask) -> Answer:
+    here, typed = ask.here, ask.args
+    if not typed:
+        return Answer(
+            f"Model of this thread: {plain(here.values.model) or DEFAULT}. Write its name behind "
+            f"the command as {plain(here.values.engine)} knows it, or {DEFAULT}.",
+            choices=_offer("model", (DEFAULT,), here.values.model or DEFAULT),
+        )
+    if not _MODEL.fullmatch(typed):
+        return Answer("That does not look like the name of a model: one word, without blanks.")
+    return _saved(ask, "model", "" if typed.lower() == DEFAULT else typed)
+
+
+def effort(ask: Ask) -> Answer:
+    here, typed = ask.here, ask.args.lower()
+    if not typed:
+        return _shown("effort", here.values.effort or DEFAULT, (DEFAULT, *_OFFERED_EFFORTS))
+    if typed != DEFAULT and typed not in EFFORTS:
+        return _unknown("effort", typed, (DEFAULT, *EFFORTS))
+    return _saved(ask, "effort", "" if typed == DEFAULT else typed)
+
+
+def approvals(ask: Ask) -> Answer:
+    here, typed = ask.here, ask.args.lower()
+    if not typed:
+        return _shown("approvals", here.values.approvals, tuple(Approvals))
+    if typed not in tuple(Approvals):
+        return _unknown("approvals", typed, tuple(Approvals))
+    return _saved(ask, "approvals", typed)
+
+
+def _saved(ask: Ask, name: str, value: str) -> Answer:
+    return Answer(
+        f"{name.capitalize()} of this thread: {plain(value) or DEFAULT}, from the next turn.",
+        rows=(rows.lane_setting(ask.here.lane.id, name, value),),
+    )
+
+
+def workspace(ask: Ask) -> Answer:
+    here, typed = ask.here, ask.args
+    if not typed:
+        where = plain(here.values.workspace) or "a folder of its own"
+        return Answer(
+            f"Workspace of this thread: {where}. Write a folder that exists behind the command, "
+            f"or {DEFAULT}."
+        )
+    lane = here.lane.id
+    if typed.lower() == DEFAULT:
+        return Answer(
+            "This thread works in its default folder again, from the next turn.",
+            rows=(rows.lane_setting(lane, "workspace", ""),),
+            event=Configured(
+                lane, here.values.engine, folders.claim("", here.values.shared), here.facts
+            ),
+        )
+    if here.folder.path is None:
+        return Answer(here.folder.problem or "That folder cannot be used.")
+    path = str(here.folder.path)
+    return Answer(
+        f"Workspace of this thread: {plain(path)}, from the next turn.",
+        rows=(rows.lane_setting(lane, "workspace", path),),
+        event=Configured(lane, here.values.engine, path, here.facts),
+    )
+
+
+def new(ask: Ask) -> Answer:
+    text = "A fresh session from the next message on; the agent will not know what was said before."
+    if ask.here.main is not None:
+        text += " What runs now ends as it is."
+    return Answer(text, event=Renewed(ask.here.lane.id, ask.here.facts))
+
+
+def title(ask: Ask) -> Answer:
+    name = " ".join(ask.args.split())
+    if not name:
+        held = ask.here.lane.title
+        said = f"This thread is called {plain(held)}. " if held else ""
+        return Answer(f"{said}Write its name behind the command: /title Release notes")
+    if len(name) > _TITLE_MOST:
+        return Answer(f"That is too long for a name: at most {_TITLE_MOST} characters.")
+    return Answer(
+        f"This thread is called {plain(name)} now.",
+        rows=(rows.lane_setting(ask.here.lane.id, "title", name),),
+        title=name,
+    )
+
+
+def listen(ask: Ask) -> Answer:
+    here, typed = ask.here, ask.args.lower()
+    if here.lane.direct:
+        return Answer("In direct messages I listen to everything; there is nothing to set.")
+    if not here.engages:
+        return Answer("Here every message for me needs a mention; only threads can do without.")
+    if not typed:
+        return _shown("listen", here.lane.listen, ("all", "mention"))
+    if typed not in ("all", "mention"):
+        return _unknown("listen", typed, ("all", "mention"))
+    row = rows.lane_setting(here.lane.id, "listen", typed)
+    if typed == "mention":
+        return Answer("From now on, messages for me need a mention in this thread.", rows=(row,))
+    return Answer(
+        "I listen to every message of this thread, until it is silent for seven days.",
+        rows=(row, rows.lane_engaged(here.lane.id, here.now)),
+    )

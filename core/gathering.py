@@ -1,0 +1,130 @@
+"""Groups: pieces that were sent as one, and what waits behind them in their lane. Pure.
+
+An album comes as many messages, a long text as several. An open group holds its place in the lane:
+what comes later is stored and waits until it closes. It knows no clock and no store; instants are
+seconds of a clock that never goes back, handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from core.channel import ChannelLimits
+from core.messages import Message
+from core.prompt import PASTE
+from core.store.records import MessageRow
+
+
+@dataclass(slots=True)
+class Entry:
+    """One message, or one group of pieces. ``until`` is None once it is complete."""
+
+    key: str
+    person: str
+    pieces: list[MessageRow]
+    opened: float = 0.0
+    until: float | None = None
+
+
+def units(text: str) -> int:
+    """Length as the strictest platform counts: UTF-16 units."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+@dataclass(slots=True)
+class LaneGroups:
+    """What is held in one lane, in order. Empty lanes are not kept."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def key_for(self, message: Message, limits: ChannelLimits) -> str:
+        """The group this message belongs to; "" for a message that stands alone."""
+        if message.album:
+            return message.album
+        if message.files or not message.text:
+            return ""
+        open_paste = self._open_paste(message.sender)
+        if open_paste is not None:
+            return open_paste.key
+        if units(message.text) >= limits.paste_units:
+            return f"{PASTE}{message.identity}"
+        return ""
+
+    def add(self, row: MessageRow, now: float | None, limits: ChannelLimits) -> Entry:
+        """Put a piece where it belongs. ``now`` None: its group's quiet time has not begun."""
+        entry = self._open(row.album, row.person) if row.album else None
+        if entry is None:
+            entry = Entry(row.album, row.person, [])
+            self.entries.append(entry)
+            entry.opened = now if now is not None else float("inf")
+        entry.pieces.append(row)
+        if row.album:
+            entry.until = deadline(entry, now, limits)
+        return entry
+
+    def opens(self, row: MessageRow) -> bool:
+        """Whether the group of this piece is still open."""
+        return self._open(row.album, row.person) is not None
+
+    def start(self, now: float, limits: ChannelLimits) -> None:
+        """Count the quiet time of groups that were found in the store from now on."""
+        for entry in self.entries:
+            if entry.until == float("inf"):
+                entry.opened = now
+                entry.until = deadline(entry, now, limits)
+
+    def remove(self, identity: str) -> None:
+        """A piece that turned out to be known already."""
+        for entry in self.entries:
+            entry.pieces = [row for row in entry.pieces if row.identity != identity]
+        self.entries = [entry for entry in self.entries if entry.pieces]
+
+    def edit(self, identity: str, text: str) -> None:
+        for entry in self.entries:
+            entry.pieces = [
+                replace(row, text=text) if row.identity == identity else row for row in entry.pieces
+            ]
+
+    def close(self, now: float, person: str = "") -> None:
+        """End the groups whose time is over, and all of ``person``'s."""
+        for entry in self.entries:
+            due = entry.until is not None and entry.until <= now
+            if due or (person and entry.person == person):
+                entry.until = None
+
+    def ready(self) -> list[Entry]:
+        """Take out what nothing holds back any more, in order."""
+        count = 0
+        while count < len(self.entries) and self.entries[count].until is None:
+            count += 1
+        taken, self.entries = self.entries[:count], self.entries[count:]
+        return taken
+
+    def next(self) -> float | None:
+        """When the next group closes."""
+        return min(self._deadlines(), default=None)
+
+    def _deadlines(self) -> Iterable[float]:
+        return (entry.until for entry in self.entries if entry.until is not None)
+
+    def _open(self, key: str, person: str) -> Entry | None:
+        for entry in self.entries:
+            if entry.key == key and entry.person == person and entry.until is not None:
+                return entry
+        return None
+
+    def _open_paste(self, person: str) -> Entry | None:
+        for entry in self.entries:
+            paste = entry.key.startswith(PASTE) and entry.until is not None
+            if paste and entry.person == person:
+                return entry
+        return None
+
+
+def deadline(entry: Entry, now: float | None, limits: ChannelLimits) -> float:
+    """Quiet for long enough, and never longer open than the limit."""
+    if now is None:
+        return float("inf")
+    quiet = limits.paste_quiet if entry.key.startswith(PASTE) else limits.album_quiet
+    return min(now + quiet, entry.opened + limits.gather_most)

@@ -1,0 +1,167 @@
+"""What every part of intake stands on: the store, the runner, the people, the settings.
+
+It must not know how messages, commands or presses are treated; that stands above it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from core import folders
+from core.channel import Channel, ChannelLimits
+from core.clock import Clock
+from core.engines.base import Abilities
+from core.items import Item
+from core.lane_ids import channel_of, lane_id
+from core.lanes import LaneView
+from core.messages import Address, Button, Keyboard
+from core.people import People
+from core.store import reads, rows
+from core.store.errors import Poisoned
+from core.store.records import ButtonRow, Delivery, DeliveryKind, LaneRow
+from core.store.rows import Row
+from core.store.store import Store
+from core.turns import Busy, LaneFacts, Stop
+from core.wording import NOT_TAKEN
+
+BUTTONS_IN_ROW = 3
+
+
+class Spine(Protocol):
+    """What intake needs of the runner."""
+
+    async def take(self, *items: Item) -> list[bool]: ...
+
+    def view(self, lane: str) -> LaneView | None: ...
+
+    def since(self, turn: int) -> int | None: ...
+
+    def cancel_now(self, lane: str, stop: Stop, turn: int | None = None) -> None: ...
+
+    def abilities(self, engine: str) -> Abilities: ...
+
+
+class Says(Protocol):
+    """What intake needs of the outbox, for what is not a delivery."""
+
+    def answer_press(self, channel: str, press: str, text: str, alert: bool = False) -> None: ...
+
+    def retitle(self, lane: str, title: str) -> None: ...
+
+
+class Decides(Protocol):
+    """Settles a press on an approval's card; returns what the person who pressed is told."""
+
+    async def decide(
+        self, approval: int, choice: str, person: str, may: bool, admin: bool
+    ) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The settings that intake goes by."""
+
+    home: Path
+    engine: str
+    engines: tuple[str, ...]
+    approvals: str = "ask"
+    busy: Busy = Busy.QUEUE
+    workspace: str = ""
+    zone: str = "UTC"
+    starter_approves: bool = False
+    bot_turns: int = 5
+    bot_seconds: float = 60.0
+
+
+@dataclass(slots=True)
+class Ground:
+    """One for the process. ``house`` is replaced when settings change."""
+
+    store: Store
+    spine: Spine
+    says: Says
+    decides: Decides
+    people: People
+    channels: Mapping[str, Channel]
+    clock: Clock
+    house: House
+    new_id: Callable[[], str]
+    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    def lock(self, channel: str) -> asyncio.Lock:
+        """Held while something of this channel is decided and stored, so that order is kept."""
+        return self._locks.setdefault(channel, asyncio.Lock())
+
+    async def take(self, *items: Item) -> list[bool]:
+        """Store items. What can never be stored is set aside; its thread is told once."""
+        try:
+            return await self.spine.take(*items)
+        except Poisoned as fault:
+            failed = zip(items, fault.accepted, strict=True)
+            lanes = {said.lane for item, good in failed if not good for said in item.messages}
+            accepted = fault.accepted
+        for lane in sorted(lanes):
+            if await reads.lane(self.store, lane) is not None:
+                told = self.notice(lane, NOT_TAKEN)
+                await self.spine.take(Item(deliveries=told))
+        return accepted
+
+    def limits(self, channel: str) -> ChannelLimits:
+        return self.channels[channel].limits
+
+    def engine(self, lane: LaneRow) -> str:
+        return lane.engine or self.house.engine
+
+    def facts(self, lane: LaneRow) -> LaneFacts:
+        folder = folders.claim(lane.workspace, self.house.workspace)
+        return lane.facts(self.engine(lane), folder)
+
+    def abilities(self, lane: LaneRow) -> Abilities:
+        return self.spine.abilities(self.engine(lane))
+
+    def new_lane(self, address: Address, direct: bool, title: str) -> LaneRow:
+        """A lane that is not stored yet."""
+        now = self.clock.now()
+        return LaneRow(lane_id(address), address, direct=direct, title=title, created_at=now)
+
+    def notice(
+        self,
+        lane: str,
+        markdown: str,
+        *,
+        kind: DeliveryKind = DeliveryKind.NOTICE,
+        keyboard: Keyboard = (),
+        reply_to: str = "",
+        target: str = "",
+    ) -> list[Delivery]:
+        """Text for a thread as deliveries; the keyboard comes under the last part."""
+        parts = self.channels[channel_of(lane)].render(markdown)
+        now, last = self.clock.now(), len(parts) - 1
+        return [
+            Delivery(
+                self.store.ids.delivery(),
+                lane,
+                None,
+                kind,
+                part,
+                seq=seq,
+                keyboard=keyboard if seq == last else (),
+                reply_to=reply_to if seq == 0 else "",
+                target=target if seq == 0 else "",
+                created_at=now,
+            )
+            for seq, part in enumerate(parts)
+        ]
+
+    def keyboard(
+        self, buttons: Sequence[tuple[Button, ButtonRow]]
+    ) -> tuple[Keyboard, tuple[Row, ...]]:
+        """Buttons in rows, and what stores their meaning."""
+        shown = [button for button, _ in buttons]
+        lines = range(0, len(shown), BUTTONS_IN_ROW)
+        keyboard = tuple(tuple(shown[at : at + BUTTONS_IN_ROW]) for at in lines)
+        return keyboard, tuple(rows.button(meaning) for _, meaning in buttons)

@@ -1,0 +1,404 @@
+"""Everything that comes in: who may speak, what is a command, what becomes a turn.
+
+The channels hand in what they received; when ``accept`` returns, whatever has an effect is durable.
+Strangers and messages that are not for us leave no trace but a line in the log. It must not know
+platforms, engines or the lane rules; what a command or a button does stands in files of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from core import addressing, commands, moving, wording
+from core.addressing import Spoken
+from core.answering import Answering
+from core.arriving import Arriving
+from core.channel import Connection
+from core.ground import Ground
+from core.holding import Holding
+from core.items import Item
+from core.lane_ids import lane_id
+from core.messages import (
+    Address,
+    Edit,
+    Incoming,
+    Message,
+    Moved,
+    Press,
+    Titled,
+    Unreadable,
+    clean,
+)
+from core.people import Allowance, Knocks, Person, Role
+from core.pressing import CONTINUE, Pressing
+from core.prompt import label_of
+from core.store import reads, rows
+from core.store.records import LaneRow
+from core.turns import Edited, Stop, StopKind
+
+log = logging.getLogger("laneway.intake")
+
+STOPS = {"stop": StopKind.STOP, "skip": StopKind.SKIP}
+REMEMBERED = 4096  # lanes, and stops, that are known without the store
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one call of ``accept`` works on: items not stored yet, lanes as they will be then."""
+
+    channel: str
+    lanes: dict[Address, LaneRow]
+    new: set[str] = field(default_factory=set)  # ids of lanes that the items make
+    items: list[Item] = field(default_factory=list)
+
+
+class Intake:
+    """Implements the channels' port. One for the process."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.connections: dict[str, Connection] = {}
+        self._arriving = Arriving(ground)
+        self._answering = Answering(ground, self._arriving)
+        self._pressing = Pressing(ground, self._answering, self._arriving)
+        self._holding = Holding(ground, self._arriving)
+        self._knocks = Knocks()
+        self._bots = Allowance()
+        self._stopped: OrderedDict[str, None] = OrderedDict()
+        self._known: OrderedDict[Address, LaneRow] = OrderedDict()
+        self._group: asyncio.TaskGroup | None = None
+
+    # Life ---------------------------------------------------------------------------------
+
+    async def resume(self) -> None:
+        """Take over what an earlier process left; before any channel listens."""
+        await self.ground.people.load(self.ground.store)
+        await self._holding.resume()
+
+    async def run(self) -> None:
+        """Close groups when their time is over; until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            await self._holding.run(group)
+
+    async def go_on(self, turn: int) -> None:
+        """Press *continue* for a cut-off turn by itself; once, however often it is asked."""
+        old = await reads.turn(self.ground.store, turn)
+        lane = await reads.lane(self.ground.store, old.lane) if old else None
+        if old is not None and lane is not None:
+            told = await self._pressing.once_more(lane, old, CONTINUE)
+            log.info("turn %d goes on after the restart: %s", turn, told)
+
+    async def moved(self, address: Address, new_chat: str) -> None:
+        """A chat moved, as a send found out."""
+        async with self.ground.lock(address.channel):
+            await moving.moved(self.ground, address.channel, address.chat, new_chat, None)
+            self._known.clear()
+
+    # The port -----------------------------------------------------------------------------
+
+    async def accept(self, incoming: Sequence[Incoming]) -> None:
+        """Store everything of one batch that has an effect; returns once it is durable."""
+        if not incoming:
+            return
+        channel = _channel(incoming[0])
+        await self._stops_first(incoming)
+        async with self.ground.lock(channel):
+            batch = Batch(channel, {})
+            for one in incoming:
+                await self._one(one, batch)
+            await self._flush(batch)
+
+    def glance(self, incoming: Sequence[Incoming]) -> None:
+        """Carry out stops without storing anything; for while ``accept`` waits for the disk."""
+        for one in incoming:
+            if isinstance(one, Message):
+                self._stop_now(one, self._known.get(self.ground.people.now_at(one.address)))
+            elif isinstance(one, Press) and self._group is not None:
+                self._group.create_task(self._stop_press(one), name="look at a stop button")
+
+    def connection(self, channel: str, connection: Connection) -> None:
+        """Report a change of the connection; ``readyz`` and the log say it."""
+        before = self.connections.get(channel)
+        self.connections[channel] = connection
+        if connection.up:
+            self._holding.begin(channel)
+        if before == connection:
+            return
+        if connection.up:
+            log.info("%s: connected", channel)
+        else:
+            level = logging.ERROR if connection.fatal else logging.WARNING
+            log.log(level, "%s: not connected: %s", channel, connection.reason)
+
+    # Stops need no disk -------------------------------------------------------------------
+
+    async def _stops_first(self, incoming: Sequence[Incoming]) -> None:
+        for one in incoming:
+            if isinstance(one, Message) and self._stop_kind(one) is not None:
+                if not await reads.seen(self.ground.store, one.identity):
+                    address = self.ground.people.now_at(one.address)
+                    self._stop_now(one, await reads.lane_at(self.ground.store, address))
+            elif isinstance(one, Press):
+                await self._stop_press(one)
+
+    def _stop_kind(self, message: Message) -> StopKind | None:
+        spoken = addressing.command(message.text, commands.NAMES, message.direct)
+        return STOPS.get(spoken.name) if spoken else None
+
+    def _stop_now(self, message: Message, lane: LaneRow | None) -> None:
+        """Cancel from memory, once a stop; it is stored like any other command after that."""
+        kind = self._stop_kind(message)
+        if kind is None or message.from_bot or message.identity in self._stopped:
+            return
+        spoken = addressing.command(message.text, commands.NAMES, message.direct)
+        bare = self.ground.limits(message.address.channel).bare_commands
+        now = self.ground.clock.now()
+        person = self.ground.people.person(message.sender, message.sender_name)
+        if not person.role or not self._may_here(message.address, message.direct):
+            return
+        if not addressing.addressed(message, lane, spoken, bare, now):
+            return
+        self._remember_stop(message.identity)
+        ident = lane.id if lane else lane_id(self.ground.people.now_at(message.address))
+        self.ground.spine.cancel_now(ident, Stop(kind, person.id))
+
+    async def _stop_press(self, press: Press) -> None:
+        if press.identity in self._stopped or not self.ground.people.role(press.sender):
+            return
+        found = await self._pressing.stop_of(press)
+        if found is not None and self._may_here(press.address, press.direct):
+            self._remember_stop(press.identity)
+            lane, turn = found
+            self.ground.spine.cancel_now(lane, Stop(StopKind.STOP, press.sender), turn)
+
+    def _remember_stop(self, identity: str) -> None:
+        self._stopped[identity] = None
+        while len(self._stopped) > REMEMBERED:
+            self._stopped.popitem(last=False)
+
+    # One at a time ------------------------------------------------------------------------
+
+    async def _one(self, one: Incoming, batch: Batch) -> None:
+        match one:
+            case Message():
+                await self._message(one, batch)
+            case Edit():
+                await self._flush(batch)
+                await self._edit(one)
+            case Press():
+                await self._flush(batch)
+                await self._press(one)
+            case Titled():
+                await self._titled(one, batch)
+            case Unreadable(identity, channel, raw, error):
+                log.error("set aside %s: %s", identity, error)
+                now = self.ground.clock.now()
+                row = rows.unreadable(identity, channel, clean(raw), clean(error), now)
+                batch.items.append(Item(identity, rows=(row,)))
+            case Moved(identity, channel, old, new):
+                await self._flush(batch)
+                await moving.moved(self.ground, channel, old, new, identity)
+                batch.lanes.clear()
+                self._known.clear()
+
+    async def _message(self, message: Message, batch: Batch) -> None:
+        message = replace(message, address=self.ground.people.now_at(message.address))
+        people = self.ground.people
+        person = people.person(message.sender, message.sender_name, message.from_bot)
+        spoken = addressing.command(message.text, commands.NAMES, message.direct)
+        if not person.role:
+            await self._stranger(message, spoken, batch)
+            return
+        lane = await self._lane(message.address, batch)
+        bare = self.ground.limits(message.address.channel).bare_commands
+        now = self.ground.clock.now()
+        for_us = addressing.addressed(message, lane, spoken, bare, now)
+        if not self._may_here(message.address, message.direct):
+            asks = spoken is not None and spoken.name == "whoami" and person.admin
+            if not (asks and for_us):
+                self._knock(message)
+                return
+        if not for_us:
+            return
+        if not message.direct and addressing.others_command(message.text, commands.NAMES):
+            return
+        if message.from_bot and not self._bot_may(message, spoken):
+            return
+        new = lane is None or lane.id in batch.new
+        lane = lane or self.ground.new_lane(message.address, message.direct, clean(message.title))
+        if spoken is not None and not message.album:
+            await self._command(message, lane, person, spoken, batch)
+        else:
+            await self._prompt(message, lane, new, batch)
+
+    def _may_here(self, address: Address, direct: bool) -> bool:
+        return direct or self.ground.people.listed(address)
+
+    def _bot_may(self, message: Message, spoken: Spoken | None) -> bool:
+        """Bots are answered so many times, and never give commands."""
+        if spoken is not None:
+            return False
+        house = self.ground.house
+        allowed, first = self._bots.take(
+            message.sender, self.ground.clock.monotonic(), house.bot_turns, house.bot_seconds
+        )
+        if first:
+            log.warning(
+                "bot %s wrote more than %d messages in %g s; the rest is not answered",
+                message.sender,
+                house.bot_turns,
+                house.bot_seconds,
+            )
+        return allowed
+
+    async def _stranger(self, message: Message, spoken: Spoken | None, batch: Batch) -> None:
+        """Silence; but somebody unknown can ask, in a direct message, who they are."""
+        if not message.direct and self.ground.people.listed(message.address):
+            bare = self.ground.limits(message.address.channel).bare_commands
+            now = self.ground.clock.now()
+            if not addressing.addressed(message, None, spoken, bare, now):
+                return  # people who talk to each other knock at no door
+        self._knock(message)
+        asks = spoken is not None and spoken.name in ("whoami", "start")
+        if not (asks and message.direct) or message.from_bot:
+            return
+        await self._flush(batch)
+        lane = await self._lane(message.address, batch)
+        new = lane is None
+        lane = lane or self.ground.new_lane(message.address, True, "")
+        item = await self._answering.pairing(message, lane, new)
+        if item is not None:
+            await self.ground.take(item)
+
+    def _knock(self, message: Message) -> None:
+        place = message.address.place
+        for line in self._knocks.knock(message.sender, place, self.ground.clock.now()):
+            log.warning("%s", line)
+
+    # Prompts ------------------------------------------------------------------------------
+
+    async def _prompt(self, message: Message, lane: LaneRow, new: bool, batch: Batch) -> None:
+        told = self._arriving.told(message, lane)
+        written = self._arriving.lane_rows(message, lane, new)
+        self._becomes(message, lane, new, batch)
+        if told:
+            notice = self.ground.notice(lane.id, told, reply_to=message.message_id)
+            batch.items.append(Item(message.identity, rows=written, deliveries=notice))
+            return
+        text = addressing.prompt_text(message.text)
+        groups = self._holding.of(lane.id)
+        key = groups.key_for(message, self.ground.limits(batch.channel))
+        row = self._arriving.row(message, lane, text, key)
+        if not key and not groups.entries:
+            batch.items.append(
+                self._arriving.arrived(lane, [row], identity=message.identity, written=written)
+            )
+            return
+        await self._flush(batch)
+        await self._holding.hold(lane, row, written)
+
+    def _becomes(self, message: Message, lane: LaneRow, new: bool, batch: Batch) -> None:
+        """The lane as it is once this message is stored; for what follows in the batch."""
+        if new:
+            batch.new.add(lane.id)
+        engaged = self.ground.clock.now() if message.engages else lane.engaged_at
+        title = clean(message.title) or lane.title
+        after = replace(lane, engaged_at=engaged, person=message.sender, title=title)
+        self._keep(message.address, after, batch)
+
+    # Commands -----------------------------------------------------------------------------
+
+    async def _command(
+        self, message: Message, lane: LaneRow, person: Person, spoken: Spoken, batch: Batch
+    ) -> None:
+        await self._flush(batch)
+        await self._holding.close_of(lane.id, message.sender)
+        fresh = await reads.lane(self.ground.store, lane.id)
+        answered = await self._answering.command(
+            message, fresh or lane, fresh is None, person, spoken
+        )
+        (new,) = await self.ground.take(answered.item)
+        batch.lanes.pop(message.address, None)  # it may have changed
+        if not new:
+            return
+        if answered.answer.title:
+            self.ground.says.retitle(lane.id, answered.answer.title)
+        if answered.answer.reload:
+            await self.ground.people.load(self.ground.store)
+
+    # Edits, presses, titles ---------------------------------------------------------------
+
+    async def _edit(self, edit: Edit) -> None:
+        """The text of a message that waits; never a turn, never a command."""
+        said = await reads.message(self.ground.store, edit.of)
+        if said is None or said.person != edit.sender or not self.ground.people.role(edit.sender):
+            return
+        text = addressing.prompt_text(clean(edit.text))
+        if text == said.text:
+            return
+        row = rows.message_edit(edit.of, text)
+        if said.turn is None:
+            self._holding.edit(said.lane, edit.of, text)
+            await self.ground.take(Item(edit.identity, rows=(row,)))
+            return
+        view = self.ground.spine.view(said.lane)
+        if view is None or said.turn not in {turn.id for turn in view.waiting}:
+            log.info("edit of a message of turn %d came too late", said.turn)
+            return
+        first = (await reads.messages_of(self.ground.store, [said.turn]))[0]
+        label = label_of(text, said.files) if first.identity == edit.of else None
+        event = Edited(said.turn, said.lane, label)
+        await self.ground.take(Item(edit.identity, event, rows=(row,)))
+
+    async def _press(self, press: Press) -> None:
+        people = self.ground.people
+        address = people.now_at(press.address)
+        press = replace(press, address=address)
+        person = people.person(press.sender, press.sender_name)
+        if person.role and (person.role is Role.ADMIN or self._may_here(address, press.direct)):
+            await self._pressing.press(press, person)
+            return
+        for line in self._knocks.knock(press.sender, address.place, self.ground.clock.now()):
+            log.warning("%s", line)
+        self._pressing.tell(press, wording.STRANGER_PRESS)
+
+    async def _titled(self, titled: Titled, batch: Batch) -> None:
+        lane = await self._lane(self.ground.people.now_at(titled.address), batch)
+        title = clean(titled.title)
+        if lane is not None and title and lane.title != title:
+            row = rows.lane_setting(lane.id, "title", title)
+            batch.items.append(Item(titled.identity, rows=(row,)))
+            self._keep(lane.address, replace(lane, title=title), batch)
+
+    # Inside -------------------------------------------------------------------------------
+
+    async def _lane(self, address: Address, batch: Batch) -> LaneRow | None:
+        known = batch.lanes.get(address)
+        if known is None:
+            known = await reads.lane_at(self.ground.store, address)
+            if known is not None:
+                self._keep(address, known, batch)
+        return known
+
+    def _keep(self, address: Address, lane: LaneRow, batch: Batch) -> None:
+        batch.lanes[address] = lane
+        self._known[address] = lane
+        self._known.move_to_end(address)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+    async def _flush(self, batch: Batch) -> None:
+        """Store what the batch has made so far."""
+        items, batch.items = batch.items, []
+        batch.new.clear()
+        if items:
+            await self.ground.take(*items)
+
+
+def _channel(one: Incoming) -> str:
+    return one.channel if isinstance(one, Moved | Unreadable) else one.address.channel

@@ -1,0 +1,277 @@
+"""A button that was pressed: what it means, whether this person may, and what they are told.
+
+Every press is answered exactly once, and only to the person who pressed. It must not know how a
+platform shows buttons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core import wording
+from core.addressing import Spoken
+from core.answering import Answering
+from core.approvals import ACTION as APPROVAL
+from core.arriving import Arriving
+from core.ground import Ground
+from core.items import Item
+from core.lane_ids import channel_of
+from core.messages import Press
+from core.people import Person
+from core.prompt import CONTINUE_NOTE
+from core.store import reads, rows
+from core.store.records import ButtonRow, LaneRow, MessageRow, PlaceRow, TurnRow
+from core.turns import (
+    Arrived,
+    DropAsked,
+    Kind,
+    Origin,
+    SideAsked,
+    Status,
+    SteerAsked,
+    Stop,
+    StopAsked,
+    StopKind,
+    Turn,
+)
+
+STOP = "stop"
+CONTINUE = "continue"
+QUEUE = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """A press by somebody who may press here, with all it is about."""
+
+    press: Press
+    button: ButtonRow
+    lane: LaneRow
+    person: Person
+
+
+@dataclass(frozen=True, slots=True)
+class Pressing:
+    ground: Ground
+    answering: Answering
+    arriving: Arriving
+
+    async def press(self, press: Press, person: Person) -> None:
+        """Carry out a press and answer it. ``person`` has a role."""
+        store = self.ground.store
+        button = await reads.button(store, press.button)
+        lane = await reads.lane(store, button.lane) if button else None
+        if button is None or lane is None or channel_of(lane.id) != press.address.channel:
+            self.tell(press, wording.UNKNOWN_PRESS)
+            return
+        pressed = Pressed(press, button, lane, person)
+        if button.action == APPROVAL:
+            self.tell(press, await self._approval(pressed))
+            return
+        told = await self._effect(pressed)
+        if told:
+            self.tell(press, told)
+
+    def tell(self, press: Press, text: str) -> None:
+        self.ground.says.answer_press(press.address.channel, press.press, text)
+
+    async def stop_of(self, press: Press) -> tuple[str, int] | None:
+        """Lane and turn that this press stops, if it is a stop button."""
+        button = await reads.button(self.ground.store, press.button)
+        if button is None or button.action != STOP or button.turn is None:
+            return None
+        return button.lane, button.turn
+
+    async def _effect(self, pressed: Pressed) -> str:
+        """What the person is told; empty when this press was handled before."""
+        match pressed.button.action:
+            case "stop":
+                return await self._stop(pressed)
+            case "drop" | "steer" | "side":
+                return await self._waiting(pressed)
+            case "continue" | "rerun" | "queue":
+                return await self._again(pressed)
+            case "set":
+                return await self._set(pressed)
+            case "allow place":
+                return await self._allow(pressed)
+            case _:
+                return wording.UNKNOWN_PRESS
+
+    async def _take(self, told: str, *items: Item) -> str:
+        new = await self.ground.take(*items)
+        return told if new[0] else ""
+
+    # What runs ----------------------------------------------------------------------------
+
+    async def _stop(self, pressed: Pressed) -> str:
+        lane, turn, person = pressed.lane.id, pressed.button.turn, pressed.person
+        view = self.ground.spine.view(lane)
+        running = [t.id for t in (view.main, *view.sides) if t is not None] if view else []
+        if turn not in running:
+            return await self._take(wording.TURN_OVER_PRESS, Item(pressed.press.identity))
+        self.ground.spine.cancel_now(lane, Stop(StopKind.STOP, person.id), turn)
+        event = StopAsked(lane, person.id, person.admin, turn)
+        return await self._take("Stopping.", Item(pressed.press.identity, event))
+
+    # What waits ---------------------------------------------------------------------------
+
+    async def _waiting(self, pressed: Pressed) -> str:
+        """Acts on the presser's newest waiting message."""
+        lane, person, identity = pressed.lane, pressed.person, pressed.press.identity
+        view = self.ground.spine.view(lane.id)
+        own = [turn for turn in view.waiting if turn.person == person.id] if view else []
+        if not own:
+            return await self._take("You have no message waiting here.", Item(identity))
+        newest = max(own, key=lambda turn: turn.id)
+        what = wording.label(newest.label, 40)
+        match pressed.button.action:
+            case "drop":
+                event = DropAsked(newest.id, lane.id, person.id, person.admin)
+                return await self._take(f"Taking out: {what}", Item(identity, event))
+            case "steer":
+                able = self.ground.abilities(lane).steer
+                asked = SteerAsked(newest.id, lane.id, person.id, person.admin, able)
+                return await self._take(f"Handing over: {what}", Item(identity, asked))
+        if not self.ground.abilities(lane).side:
+            return await self._take(wording.NO_SIDE_PRESS, Item(identity))
+        if view and view.sides:
+            return await self._take(wording.SIDE_BUSY_PRESS, Item(identity))
+        return await self._aside(pressed, newest, what)
+
+    async def _aside(self, pressed: Pressed, waiting: Turn, what: str) -> str:
+        """The waiting message leaves the queue and is asked on the side, in one step."""
+        lane, person = pressed.lane, pressed.person
+        said = await reads.messages_of(self.ground.store, [waiting.id])
+        now, ids = self.ground.clock.now(), self.ground.store.ids
+        turn = replace(waiting, id=ids.turn(), kind=Kind.SIDE, origin=Origin.SIDE, arrived=now)
+        # Copies: if the message begins to run just now, it must not lose its text.
+        copies = tuple(
+            replace(
+                row, seq=ids.message(), identity=f"aside:{turn.id}:{row.identity}", turn=turn.id
+            )
+            for row in said
+        )
+        asked = SideAsked(turn, self.ground.facts(lane), self.ground.abilities(lane).side)
+        drop = DropAsked(waiting.id, lane.id, person.id, person.admin)
+        return await self._take(
+            f"Answering on the side: {what}",
+            Item(pressed.press.identity, drop),
+            Item(f"aside:{waiting.id}", asked, messages=copies),
+        )
+
+    # Once more ----------------------------------------------------------------------------
+
+    async def _again(self, pressed: Pressed) -> str:
+        """Go on with, or ask again, what an earlier turn was about; once a turn and button."""
+        action, person = pressed.button.action, pressed.person
+        old = await reads.turn(self.ground.store, pressed.button.turn or 0)
+        if old is None or old.lane != pressed.lane.id:
+            return wording.UNKNOWN_PRESS
+        if old.person != person.id and not person.admin:
+            return wording.NOT_YOURS_PRESS
+        return await self.once_more(pressed.lane, old, action)
+
+    async def once_more(self, lane: LaneRow, old: TurnRow, action: str) -> str:
+        """Carry out *continue*, *run again* or *queue it*; returns what came of it."""
+        ground = self.ground
+        if action == CONTINUE and (why := await self._withdrawn(lane, old)):
+            return why
+        said = await reads.messages_of(ground.store, [old.id])
+        if not said:
+            return wording.UNKNOWN_PRESS
+        turn, copies = continued(self.arriving, lane, old, said, action)
+        event: Arrived | SideAsked = self.arriving.event(lane, turn)
+        if turn.kind is Kind.SIDE:
+            event = SideAsked(turn, ground.facts(lane), ground.abilities(lane).side)
+        # The identity is the button's, not the press's: it works once, whoever presses.
+        item = Item(
+            f"{action}:{old.id}", event, messages=copies, rows=(rows.turn_of(turn.id, old.id),)
+        )
+        return await self._take("Going on.", item) or "That was pressed already."
+
+    async def _withdrawn(self, lane: LaneRow, old: TurnRow) -> str:
+        """Why a cut-off turn cannot be continued any more."""
+        if old.status is not Status.INTERRUPTED:
+            return wording.TURN_OVER_PRESS
+        if lane.epoch != old.epoch:
+            return "A fresh session was begun since; send it again instead."
+        if await reads.turn_started_after(self.ground.store, lane.id, old.id):
+            return "The thread has gone on since; send it again instead."
+        return ""
+
+    # Settings and places ------------------------------------------------------------------
+
+    async def _set(self, pressed: Pressed) -> str:
+        data, press = pressed.button.data, pressed.press
+        spoken = Spoken(str(data.get("name", "")), str(data.get("value", "")))
+        engages = pressed.lane.engaged_at > 0
+        answer = await self.answering.answer(pressed.lane, pressed.person, spoken, engages=engages)
+        if not (answer.rows or answer.event):  # refused: the others keep their buttons
+            return await self._take(answer.text, Item(press.identity))
+        item = self.answering.pressed(press.identity, pressed.lane, answer, press.message_id)
+        return await self._take("Saved.", item)
+
+    async def _allow(self, pressed: Pressed) -> str:
+        person, press = pressed.person, pressed.press
+        if not person.admin:
+            return "Only an admin can allow a place."
+        place = str(pressed.button.data.get("place", ""))
+        now = self.ground.clock.now()
+        row = rows.place(PlaceRow(place, pressed.lane.title, now, person.id))
+        text = "Members may talk to me here now. Mention me to begin."
+        told = await self._take(
+            "Allowed.",
+            Item(
+                press.identity,
+                rows=(row,),
+                deliveries=self.ground.notice(pressed.lane.id, text, target=press.message_id),
+            ),
+        )
+        await self.ground.people.load(self.ground.store)
+        return told
+
+    # Approvals ----------------------------------------------------------------------------
+
+    async def _approval(self, pressed: Pressed) -> str:
+        data, person = pressed.button.data, pressed.person
+        may = person.admin
+        if not may and self.ground.house.starter_approves and pressed.button.turn is not None:
+            turn = await reads.turn(self.ground.store, pressed.button.turn)
+            may = turn is not None and turn.person == person.id and not turn.origin.job
+        approval = data.get("of")
+        if not isinstance(approval, int):
+            return wording.UNKNOWN_PRESS
+        choice = str(data.get("choice", ""))
+        return await self.ground.decides.decide(approval, choice, person.id, may, person.admin)
+
+
+def continued(
+    arriving: Arriving,
+    lane: LaneRow,
+    old: TurnRow,
+    said: Sequence[MessageRow],
+    action: str = CONTINUE,
+) -> tuple[Turn, tuple[MessageRow, ...]]:
+    """The turn that goes on after a cut, or asks again: the same messages, the same rights."""
+    turn, copies = arriving.repeated(lane, old, said, action)
+    if action == QUEUE:
+        return replace(turn, kind=Kind.MAIN, origin=Origin.PERSON), copies
+    if action != CONTINUE:
+        return turn, copies
+    note = replace(
+        copies[0],
+        seq=copies[0].seq,
+        identity=f"{action}:{old.id}",
+        person="",
+        person_name="",
+        message_id="",
+        text=CONTINUE_NOTE,
+        files=(),
+        quote=None,
+        album="",
+    )
+    ids = arriving.ground.store.ids
+    after = tuple(replace(row, seq=ids.message()) for row in copies)
+    return replace(turn, origin=Origin.CONTINUE), (note, *after)
