@@ -51,7 +51,8 @@ class Telling:
         clock: Clock,
         new_id: Callable[[], str],
         names: wording.Names,
-        queue_limit: Callable[[], int],
+        queue_limit: int,
+        receipts: bool,
     ) -> None:
         self._ids = ids
         self._channel_of = channel_of
@@ -60,6 +61,7 @@ class Telling:
         self._new_id = new_id
         self._names = names
         self._queue_limit = queue_limit
+        self._receipts = receipts
 
     # Inside a step ------------------------------------------------------------------------
 
@@ -77,7 +79,7 @@ class Telling:
                     deliveries += self._notice(lane, turn, text, keyboard)
                     written += buttons
                 case Refuse(turn):
-                    text = wording.refuse(command, self._queue_limit())
+                    text = wording.refuse(command, self._queue_limit)
                     deliveries += self._notice(turn.lane, turn, text)
                 case _:
                     pass
@@ -159,6 +161,8 @@ class Telling:
 
     def receipt(self, turn: Turn, message_ids: Sequence[str]) -> None:
         """The reaction on the person's messages that says how far the turn is."""
+        if not self._receipts:
+            return
         receipt = RECEIPTS.get(turn.status, Receipt.NONE)
         for message_id in message_ids:
             self._outbox.react(turn.lane, message_id, receipt)

@@ -106,6 +106,11 @@ async def messages_of(store: Store, turns: Iterable[int]) -> list[MessageRow]:
     return found
 
 
+async def waiting_message(store: Store, identity: str) -> MessageRow | None:
+    """A message that is being gathered, or whose turn is not over."""
+    return _first(map(_message, await store.fetch("message.waiting", identity=identity)))
+
+
 async def message(store: Store, identity: str) -> MessageRow | None:
     return _first(map(_message, await store.fetch("message.by_identity", identity=identity)))
 

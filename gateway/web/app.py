@@ -6,7 +6,6 @@ It asks the gateway for its state and must not know how that state comes about.
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 from collections.abc import Callable, Sequence
 
@@ -15,9 +14,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-
-log = logging.getLogger("laneway.web")
-
 
 def application(reasons: Callable[[], Sequence[str]]) -> Starlette:
     """``reasons``: why the gateway cannot do its work now, in plain words; empty when it can."""
@@ -31,23 +27,6 @@ def application(reasons: Callable[[], Sequence[str]]) -> Starlette:
         return JSONResponse(body, status_code=503 if why else 200)
 
     return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz)])
-
-
-class PortTaken(Exception):
-    """The web address cannot be used; the message says which and what to do."""
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """The listening socket, taken before anything else starts, so that a clash is said at once."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=256)
-    except OSError as fault:
-        reason = fault.strerror or str(fault)
-        raise PortTaken(
-            f"cannot listen on {host}:{port} ({reason}). Is another gateway running? "
-            "Choose another address with LANEWAY_WEB_HOST and LANEWAY_WEB_PORT."
-        ) from fault
 
 
 async def serve(app: Starlette, listener: socket.socket) -> None:

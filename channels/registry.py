@@ -1,0 +1,46 @@
+"""Which channels there are, and how each is opened. A platform is imported only when it is used.
+
+Adding a platform is one folder beside this file and one function here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from core.channel import Channel
+from core.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A channel that the settings ask for. ``options`` are what its opener takes."""
+
+    name: str
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A channel, and how it is told which commands to offer (name, what it does)."""
+
+    channel: Channel
+    menu: Callable[[Sequence[tuple[str, str]]], Coroutine[None, None, None]]
+
+
+@asynccontextmanager
+async def telegram(clock: Clock, *, token: str, api_base: str) -> AsyncIterator[Opened]:
+    from channels.telegram.adapter import TelegramChannel
+
+    async with TelegramChannel(token, clock, api_base) as channel:
+        yield Opened(channel, channel.menu)
+
+
+OPENERS: Mapping[str, Callable[..., AbstractAsyncContextManager[Opened]]] = {"telegram": telegram}
+
+
+def open_channel(wanted: Wanted, clock: Clock) -> AbstractAsyncContextManager[Opened]:
+    """The channel as a context manager: leaving it gives back its connections."""
+    return OPENERS[wanted.name](clock, **wanted.options)

@@ -1,0 +1,171 @@
+"""One life of the gateway: open, remove what a crash left, restore, listen, drain, leave.
+
+The parts are put together in parts.py; this file starts and ends them in the right order, as one
+async context. Nothing here decides anything about messages or turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from socket import socket
+
+from channels.local.channel import LocalChannel
+from channels.registry import open_channel
+from core.channel import Channel, Connection
+from core.clock import Clock
+from core.commands import menu
+from core.engines.processes import Record, sweep
+from core.intake import Intake
+from core.lane_ids import LOCAL
+from core.people import People
+from core.store import reads, rows
+from core.store.housekeeping import tidy
+from core.store.store import Store
+from gateway.config import Settings
+from gateway.control import Control
+from gateway.parts import DATABASE, Ledger, Parts, assemble, lists, make_engines, new_id, wanted_channels
+from gateway.reports import Reports
+from gateway.socket_path import socket_path
+from gateway.web.listener import listen
+
+log = logging.getLogger("laneway")
+
+Menu = Callable[[Sequence[tuple[str, str]]], Coroutine[None, None, None]]
+FLUSH = 3.0  # seconds the last answers have to leave when everything else is done
+TIDY_EVERY = 3600.0
+LISTEN_AGAIN = (1.0, 5.0, 30.0, 60.0)  # seconds after a channel broke
+
+
+class Gateway:
+    """One process. Everything it owns lives inside ``run``."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._intake: Intake | None = None
+        self._trouble: Callable[[], str] = lambda: "starting"
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Begin the orderly end; a second time changes nothing."""
+        self._stopping.set()
+
+    def reasons(self) -> list[str]:
+        """Why the gateway is not ready, in plain words; empty when it is."""
+        why = [self._trouble()] if self._trouble() else []
+        for name, connection in sorted(self._intake.connections.items() if self._intake else ()):
+            if not connection.up:
+                why.append(f"{name}: {connection.reason}")
+        if self._stopping.is_set():
+            why.append("shutting down")
+        return why
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        """Live until ``stop``; ``ready`` is called when messages are taken."""
+        settings, clock = self._settings, self._clock
+        async with AsyncExitStack() as stack:
+            web = stack.enter_context(listen(settings.web_host, settings.web_port))
+            store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
+            self._trouble = lambda: store.trouble
+            await self._remove_left(store)
+            local = LocalChannel(new_id, clock.now)
+            channels: dict[str, Channel] = {LOCAL: local}
+            menus: list[Menu] = []
+            for wanted in wanted_channels(settings):
+                opened = await stack.enter_async_context(open_channel(wanted, clock))
+                channels[wanted.name] = opened.channel
+                menus.append(opened.menu)
+            engines = make_engines(settings, clock, Ledger(store))
+            for engine in engines.values():
+                stack.push_async_callback(engine.close)
+            people = People(lists(settings))
+            await people.load(store)
+            parts = assemble(settings, clock, store, channels, engines, people)
+            self._intake = parts.intake
+            for name in channels:
+                parts.intake.connection(name, Connection("connecting"))
+            async with asyncio.TaskGroup() as group:
+                beside = [
+                    group.create_task(parts.outbox.run(), name="outbox"),
+                    group.create_task(self._tidy(store), name="housekeeping"),
+                ]
+                for engine in engines.values():
+                    beside.append(group.create_task(engine.tend(), name=f"tend {engine.name}"))
+                await self._live(group, parts, local, menus, web, ready)
+                for task in beside:
+                    task.cancel()
+
+    async def _live(
+        self,
+        group: asyncio.TaskGroup,
+        parts: Parts,
+        local: LocalChannel,
+        menus: Sequence[Menu],
+        web: socket,
+        ready: Callable[[], None],
+    ) -> None:
+        """From the restored state to the last answer."""
+        home, patience = self._settings.home, self._settings.drain_timeout
+        restored = asyncio.Event()
+        await parts.outbox.restore()
+        await parts.intake.resume()
+        runner = group.create_task(
+            parts.runner.run(restored, self._stopping, patience), name="runner"
+        )
+        await restored.wait()
+        engine = self._settings.engine.value
+        asks = Reports(parts.store, engine, parts.runner, parts.people).asks()
+        control = Control(parts.store, local, parts.runner, asks)
+        work: list[tuple[str, Coroutine[None, None, None]]] = [
+            ("intake", parts.intake.run()),
+            ("local socket", control.serve(socket_path(home))),
+            *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
+            *(("commands menu", offer(menu())) for offer in menus),
+            ("web", self._web(web)),
+        ]
+        beside = [group.create_task(what, name=name) for name, what in work]
+        ready()
+        await runner
+        await parts.outbox.flushed(FLUSH)
+        for task in beside:
+            task.cancel()
+
+    async def _listen(self, channel: Channel, intake: Intake) -> None:
+        """The border to platforms: a channel that breaks is opened again, and stops no other."""
+        failures = 0
+        while True:
+            try:
+                await channel.listen(intake)
+                return
+            except Exception as fault:
+                log.exception("%s broke", channel.name)
+                why = f"broke ({type(fault).__name__}); starting again"
+                intake.connection(channel.name, Connection(why))
+            await self._clock.sleep(LISTEN_AGAIN[min(failures, len(LISTEN_AGAIN) - 1)])
+            failures += 1
+
+    async def _web(self, listener: socket) -> None:
+        from gateway.web import app  # late: it costs a tenth of a second, and channels come first
+
+        await app.serve(app.application(self.reasons), listener)
+
+    async def _tidy(self, store: Store) -> None:
+        while True:
+            await tidy(store)
+            await self._clock.sleep(TIDY_EVERY)
+
+    async def _remove_left(self, store: Store) -> None:
+        """End the engine processes of an earlier life, before any lane runs."""
+        left = await reads.processes(store)
+        if not left:
+            return
+        records = [Record(row.pid, row.created, row.lane, row.marker) for row in left]
+        swept = await sweep(self._settings.home, records)
+        if swept.ended:
+            log.warning("ended %d engine processes that an earlier run left", swept.ended)
+        if swept.survivors:
+            log.error("engine processes %s would not end", list(swept.survivors))
+        await store.save(*(rows.remove_process(row.pid, row.created) for row in left))

@@ -1,0 +1,93 @@
+"""The command line's way to the running gateway, or to its database while it is down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from core.clock import SystemClock
+from core.people import People
+from core.store.store import Store
+from gateway.config import Settings
+from gateway.control import LONGEST_LINE
+from gateway.socket_path import socket_path
+
+
+class Trouble(Exception):
+    """The command cannot do its work; the message says why and what to do."""
+
+
+class Talk:
+    """One request to the gateway and what comes back."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._writer.write(json.dumps(message).encode() + b"\n")
+
+    async def answers(self) -> AsyncIterator[dict[str, Any]]:
+        """Every line the gateway writes, until it is done; Trouble when it refuses."""
+        while line := await self._reader.readline():
+            answer = json.loads(line)
+            if "error" in answer:
+                raise Trouble(str(answer["error"]))
+            yield answer
+
+
+@asynccontextmanager
+async def talk(home: Path) -> AsyncIterator[Talk | None]:
+    """A connection to the running gateway of this home; None when it is down."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(socket_path(home), limit=LONGEST_LINE)
+    except (FileNotFoundError, ConnectionRefusedError):
+        yield None
+        return
+    try:
+        yield Talk(reader, writer)
+    finally:
+        writer.close()
+
+
+Down = Callable[[Store, People], Awaitable[Any]]
+
+
+async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
+    """What the gateway answers; while it is down, what ``down`` finds in the database."""
+    async with talk(settings.home) as gateway:
+        if gateway is not None:
+            gateway.send(request)
+            async for answer in gateway.answers():
+                return answer["result"]
+            raise Trouble("the gateway ended before it answered; try again")
+    from gateway.parts import DATABASE, lists
+
+    path = settings.home / DATABASE
+    if not path.exists():
+        raise Trouble(f"there is no database in {settings.home} yet; start with: laneway run")
+    async with Store.open(path, SystemClock()) as store:
+        people = People(lists(settings))
+        await people.load(store)
+        return await down(store, people)
+
+
+def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
+    """Rows as aligned text: ``columns`` maps a field to its heading."""
+    if not rows:
+        return "(none)"
+    cells = [list(columns.values())]
+    cells += [[_cell(row.get(field)) for field in columns] for row in rows]
+    widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:59] + "…"

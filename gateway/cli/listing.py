@@ -1,0 +1,100 @@
+"""``laneway lanes``, ``turns``, ``people`` and ``pair``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from typing import Any
+
+from core.people import People
+from core.store.store import Store
+from gateway import config, reports
+from gateway.cli.client import Trouble, ask, table
+
+_COLUMNS = {
+    "lanes": {
+        "lane": "LANE", "title": "TITLE", "state": "STATE", "turn": "TURN", "since": "SINCE",
+        "waiting": "WAITING", "engine": "ENGINE",
+    },
+    "turns": {
+        "id": "ID", "lane": "LANE", "status": "STATUS", "delivery": "DELIVERY", "origin": "ORIGIN",
+        "received_at": "RECEIVED", "text": "TEXT", "answer": "ANSWER", "error": "ERROR",
+    },
+    "people": {"person": "PERSON", "name": "NAME", "role": "ROLE", "waiting": "WAITING"},
+}  # fmt: skip
+
+
+def lanes_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="an array of objects")
+
+
+def turns_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lane", nargs="?", metavar="LANE", help="only of this lane")
+    parser.add_argument("--json", action="store_true", help="an array of objects")
+    parser.add_argument(
+        "--release", action="store_true", help="let go of what a restored backup holds back"
+    )
+
+
+def people_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="an array of objects")
+
+
+def pair_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE", help="what the person was given by /whoami")
+
+
+def lanes(options: argparse.Namespace) -> int:
+    settings = config.load()
+
+    async def down(store: Store, _: People) -> Any:
+        return await reports.lanes(store, settings.engine.value, None)
+
+    _show("lanes", asyncio.run(ask(settings, {"do": "lanes"}, down)), options.json)
+    return 0
+
+
+def turns(options: argparse.Namespace) -> int:
+    settings = config.load()
+    if options.release:
+        released = asyncio.run(ask(settings, {"do": "release"}, _release))
+        print(f"Released {released['turns']} turns and {released['deliveries']} messages.")  # noqa: T201
+        return 0
+
+    async def down(store: Store, _: People) -> Any:
+        try:
+            return await reports.turns(store, options.lane)
+        except LookupError as fault:
+            raise Trouble(str(fault)) from fault
+
+    _show("turns", asyncio.run(ask(settings, {"do": "turns", "lane": options.lane}, down)), options.json)
+    return 0
+
+
+async def _release(store: Store, _: People) -> Any:
+    return await reports.release(store)
+
+
+def people(options: argparse.Namespace) -> int:
+    _show("people", asyncio.run(ask(config.load(), {"do": "people"}, reports.people)), options.json)
+    return 0
+
+
+def pair(options: argparse.Namespace) -> int:
+    async def down(store: Store, known: People) -> Any:
+        try:
+            return await reports.pair(store, known, options.code)
+        except LookupError as fault:
+            raise Trouble(str(fault)) from fault
+
+    let_in = asyncio.run(ask(config.load(), {"do": "pair", "code": options.code}, down))
+    print(f"{let_in['name'] or let_in['person']} ({let_in['person']}) is a member now.")
+    return 0
+
+
+def _show(what: str, rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        print(table(rows, _COLUMNS[what]))

@@ -1,0 +1,185 @@
+"""The parts of the gateway, put together: the only file that names concrete classes.
+
+From settings to objects that know each other; nothing is started here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from channels.registry import Wanted
+from core.approvals import Approvals
+from core.channel import Channel
+from core.clock import Clock
+from core.engines.acp import AcpEngine
+from core.engines.demo import demo_engine
+from core.engines.processes import Record
+from core.ground import Ground, House
+from core.intake import Intake
+from core.lane_ids import channel_of
+from core.messages import Address
+from core.notices import Notices
+from core.outbox import Outbox
+from core.people import Lists, People
+from core.preparing import Defaults, Preparing
+from core.runner import Runner
+from core.running import TimeLimits, TurnLife
+from core.store import rows
+from core.store.records import ProcessRow
+from core.store.store import Store
+from core.telling import Telling
+from core.turns import Limits
+from gateway.config import Settings
+from gateway.control import OWNER
+from gateway.settings_table import Approvers, EngineName
+
+DATABASE = "laneway.db"  # in the home
+SIDES_IN_ALL = 4
+
+
+def new_id() -> str:
+    """An id nobody can guess, short enough for every platform's buttons."""
+    return secrets.token_urlsafe(16)
+
+
+class Ledger:
+    """Keeps records of engine processes in the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def add(self, record: Record) -> None:
+        row = ProcessRow(record.pid, record.created, record.lane, record.marker)
+        await self._store.save(rows.process(row))
+
+    async def remove(self, record: Record) -> None:
+        await self._store.save(rows.remove_process(record.pid, record.created))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What one life of the gateway works with."""
+
+    store: Store
+    channels: Mapping[str, Channel]
+    engines: Mapping[str, AcpEngine]
+    people: People
+    outbox: Outbox
+    runner: Runner
+    intake: Intake
+    defaults: Defaults
+
+
+def wanted_channels(settings: Settings) -> list[Wanted]:
+    """The platforms that the settings name; the local channel is always there."""
+    wanted = []
+    if settings.telegram_token:
+        options = {
+            "token": settings.telegram_token.reveal(),
+            "api_base": settings.telegram_api_base,
+        }
+        wanted.append(Wanted("telegram", options))
+    return wanted
+
+
+def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, AcpEngine]:
+    """Every engine that can be chosen here; none of them starts anything yet."""
+    engines = {"demo": demo_engine(settings.home, clock, ledger)}
+    if settings.acp_command:
+        engines["acp"] = AcpEngine(
+            EngineName.ACP.value,
+            settings.acp_command,
+            home=settings.home,
+            clock=clock,
+            env=sorted(settings.engine_env),
+            read_only_mode=settings.acp_readonly_mode,
+            ledger=ledger,
+            grace=settings.stop_grace,
+        )
+    return engines
+
+
+def lists(settings: Settings) -> Lists:
+    """Who and what the environment names. Whoever can open the local socket is the owner."""
+    return Lists(
+        admins=settings.admins | {OWNER},
+        members=settings.members,
+        places=settings.places,
+        bots=settings.bots,
+    )
+
+
+def limits(settings: Settings) -> Limits:
+    return Limits(
+        running=settings.max_turns,
+        per_person=settings.max_turns_per_person,
+        queue=settings.queue_limit,
+        sides_per_lane=settings.max_side,
+        sides=SIDES_IN_ALL,
+    )
+
+
+def assemble(
+    settings: Settings,
+    clock: Clock,
+    store: Store,
+    channels: Mapping[str, Channel],
+    engines: Mapping[str, AcpEngine],
+    people: People,
+) -> Parts:
+    """Objects that know each other, from the outbox up to the intake."""
+    workspace = str(settings.workspace) if settings.workspace else ""
+    defaults = Defaults(settings.home, settings.engine.value, settings.approvals, workspace)
+    late: list[Intake] = []  # the outbox is below the intake, and tells it of moved chats
+
+    async def moved(address: Address, new_chat: str) -> None:
+        await late[0].moved(address, new_chat)
+
+    outbox = Outbox(store, channels, clock, moved=moved)
+
+    def channel(lane: str) -> Channel:
+        return channels[channel_of(lane)]
+
+    approvals = Approvals(
+        store,
+        channel,
+        clock,
+        new_id,
+        people.name,
+        settings.approval_timeout,
+        settings.approval_timeout_unattended,
+        settings.home / "approvals",
+    )
+    rules = limits(settings)
+    telling = Telling(
+        store.ids, channel, outbox, clock, new_id, people.name, rules.queue, settings.receipts
+    )
+    life = TurnLife(
+        Preparing(store, engines, channel, defaults, clock),
+        approvals,
+        outbox,
+        telling,
+        clock,
+        TimeLimits(settings.turn_idle_timeout, settings.turn_timeout, settings.stop_grace),
+        settings.preview,
+    )
+    notices = Notices(store, channel, clock, new_id)
+    runner = Runner(store, telling, notices, life, engines, defaults, clock, rules)
+    house = House(
+        home=settings.home,
+        engine=defaults.engine,
+        engines=tuple(sorted(engines)),
+        approvals=settings.approvals.value,
+        busy=settings.when_busy,
+        workspace=workspace,
+        zone=str(settings.timezone),
+        starter_approves=Approvers.STARTER is settings.approvers,
+        bot_turns=settings.bot_turns.count,
+        bot_seconds=settings.bot_turns.per,
+    )
+    ground = Ground(store, runner, outbox, approvals, people, channels, clock, house, new_id)
+    intake = Intake(ground)
+    late.append(intake)
+    return Parts(store, channels, engines, people, outbox, runner, intake, defaults)

@@ -1,0 +1,198 @@
+"""What the gateway knows, as the command line prints it: lanes, turns, people.
+
+The same functions answer over the local socket while it runs and from the database while it is
+down; then nothing runs, and ``look`` is None. They read; what changes something goes through
+``changes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from core.lanes import LaneView, Phase
+from core.people import People
+from core.store import reads
+from core.store.records import DeliveryKind, DeliveryState, LaneRow, TurnRow
+from core.store.store import Store
+
+Json = dict[str, Any]
+LATEST = 200  # turns that a listing shows
+_DELIVERY = (  # the worst of an answer's parts is what the listing shows
+    DeliveryState.FAILED,
+    DeliveryState.UNCERTAIN,
+    DeliveryState.HELD,
+    DeliveryState.PENDING,
+    DeliveryState.IN_FLIGHT,
+    DeliveryState.SENT,
+)
+
+
+class Look(Protocol):
+    """What runs now; the runner."""
+
+    def view(self, lane: str) -> LaneView | None: ...
+
+    def since(self, turn: int) -> int | None: ...
+
+
+def instant(at: int | None) -> str | None:
+    """ISO 8601 with offset, in UTC."""
+    if not at:
+        return None
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+async def lanes(store: Store, engine: str, look: Look | None) -> list[Json]:
+    """Every lane, as ``laneway lanes --json`` shows it."""
+    waiting = {row["lane"]: row["waiting"] for row in await store.fetch("report.waiting")}
+    sessions = {
+        (row["lane"], row["engine"]): row["session"] for row in await store.fetch("report.sessions")
+    }
+    listed = []
+    for row in await reads.lane_list(store):
+        view = look.view(row.id) if look else None
+        main = view.main if view else None
+        named = row.engine or engine
+        began = look.since(main.id) if look and main else None
+        listed.append(
+            {
+                "lane": row.id,
+                "title": row.title,
+                "state": _state(row, view, waiting.get(row.id, 0)),
+                "turn": main.id if main else None,
+                "since": instant(began),
+                "waiting": len(view.waiting) if view else waiting.get(row.id, 0),
+                "engine": named,
+                "model": row.model,
+                "session": sessions.get((row.id, named), ""),
+                "person": main.person if main else row.person,
+            }
+        )
+    return listed
+
+
+def _state(row: LaneRow, view: LaneView | None, waiting: int) -> str:
+    if view is not None and view.phase is not None:
+        return view.phase.value
+    if row.paused or (view is not None and view.paused):
+        return "paused"
+    if view is not None:
+        return "waiting" if view.waiting else Phase.RUNNING.value  # only a side answer runs
+    return "waiting" if waiting else "idle"
+
+
+async def turns(store: Store, lane: str | None, limit: int = LATEST) -> list[Json]:
+    """The newest turns of a lane or of all, oldest of them first."""
+    if lane is not None and await reads.lane(store, lane) is None:
+        raise LookupError(f"there is no lane {lane!r}; laneway lanes lists them")
+    found = await reads.turns_of(store, lane, limit)
+    texts: dict[int, list[str]] = {}
+    for message in await reads.messages_of(store, [row.id for row in found]):
+        if message.turn is not None:
+            texts.setdefault(message.turn, []).append(message.text)
+    listed = [
+        await _turn(store, row, "\n\n".join(texts.get(row.id, ()))) for row in reversed(found)
+    ]
+    return listed
+
+
+async def _turn(store: Store, row: TurnRow, text: str) -> Json:
+    return {
+        "id": row.id,
+        "lane": row.lane,
+        "kind": row.kind.value,
+        "origin": row.origin.value,
+        "person": row.person,
+        "status": "running" if row.status.value == "starting" else row.status.value,
+        "held": row.held,
+        "received_at": instant(row.received_at),
+        "started_at": instant(row.started_at),
+        "ended_at": instant(row.ended_at),
+        "delivery": await _delivery(store, row),
+        "text": text,
+        "answer": row.answer,
+        "engine": row.engine,
+        "tokens_in": row.tokens_in,
+        "tokens_out": row.tokens_out,
+        "cost_usd": row.cost,
+        "error": row.error,
+    }
+
+
+async def _delivery(store: Store, row: TurnRow) -> str:
+    answers = {
+        delivery.state
+        for delivery in await reads.deliveries_of(store, row.id)
+        if delivery.kind is DeliveryKind.ANSWER
+    }
+    for state in _DELIVERY:
+        if state in answers:
+            return "pending" if state in (DeliveryState.IN_FLIGHT, DeliveryState.HELD) else state.value
+    return "pending"
+
+
+async def people(store: Store, people: People) -> list[Json]:
+    """Who may talk, from settings and store, and who waits to be let in."""
+    listed: dict[str, Json] = {}
+    for ident in people.known():
+        role = people.role(ident)
+        if role:
+            name = people.name(ident)
+            listed[ident] = {
+                "person": ident,
+                "name": "" if name == ident else name,
+                "role": role.value,
+                "waiting": False,
+                "until": None,
+            }
+    for row in await reads.pairings(store):
+        if row.person not in listed:
+            listed[row.person] = {
+                "person": row.person,
+                "name": row.name,
+                "role": "",
+                "waiting": True,
+                "until": instant(row.expires_at),
+            }
+    return list(listed.values())
+
+
+Answer = Callable[[Mapping[str, Any]], Awaitable[Any]]
+
+
+class Reports:
+    """The requests of the local socket, by name."""
+
+    def __init__(self, store: Store, engine: str, look: Look, known: People) -> None:
+        self._store = store
+        self._engine = engine
+        self._look = look
+        self._people = known
+
+    def asks(self) -> dict[str, Answer]:
+        return {
+            "lanes": self._lanes,
+            "turns": self._turns,
+            "people": self._list_people,
+            "pair": self._pair,
+        }
+
+    async def _lanes(self, _: Mapping[str, Any]) -> list[Json]:
+        return await lanes(self._store, self._engine, self._look)
+
+    async def _turns(self, request: Mapping[str, Any]) -> list[Json]:
+        return await turns(self._store, request.get("lane"))
+
+    async def _list_people(self, _: Mapping[str, Any]) -> list[Json]:
+        return await people(self._store, self._people)
+
+    async def _pair(self, request: Mapping[str, Any]) -> Json:
+        return await pair(self._store, self._people, str(request.get("code", "")))
+
+
+async def pair(store: Store, known: People, code: str) -> Json:
+    """Let in the person who was given this code, as a member."""
+    row = await known.pair(store, code, store.clock.now())
+    return {"person": row.id, "name": row.name, "role": row.role}

@@ -1,0 +1,25 @@
+"""The web address, taken before anything else starts, so that a clash is said at once.
+
+Apart from the application, because that is imported only when the channels listen already.
+"""
+
+from __future__ import annotations
+
+import socket
+
+
+class PortTaken(Exception):
+    """The web address cannot be used; the message says which and what to do."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The listening socket, taken before anything else starts, so that a clash is said at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=256)
+    except OSError as fault:
+        reason = fault.strerror or str(fault)
+        raise PortTaken(
+            f"cannot listen on {host}:{port} ({reason}). Is another gateway running? "
+            "Choose another address with LANEWAY_WEB_HOST and LANEWAY_WEB_PORT."
+        ) from fault
