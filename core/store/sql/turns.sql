@@ -85,9 +85,10 @@ UPDATE messages SET turn = :turn WHERE seq = :seq;
 UPDATE messages SET turn = :into WHERE turn = :turn;
 
 -- name: message.text
--- phase: 40
+-- phase: 42
 -- key: identity
-UPDATE messages SET text = :text WHERE identity = :identity;
+UPDATE messages SET text = :text WHERE identity = :identity AND (turn IS NULL OR turn IN (
+    SELECT id FROM turns WHERE status IN ('waiting', 'starting', 'running')));
 
 -- name: message.of_turns
 SELECT * FROM messages WHERE turn >= :first AND turn <= :last ORDER BY seq;
@@ -98,11 +99,19 @@ SELECT * FROM messages WHERE turn = :turn ORDER BY seq;
 -- name: message.by_identity
 SELECT * FROM messages WHERE identity = :identity;
 
+-- name: message.waiting
+-- A message whose turn is not over.
+SELECT * FROM messages WHERE identity = :identity AND (turn IS NULL OR turn IN (
+    SELECT id FROM turns WHERE status IN ('waiting', 'starting', 'running')));
+
 -- name: message.by_platform_id
-SELECT * FROM messages WHERE lane = :lane AND message_id = :message_id ORDER BY seq LIMIT 1;
+SELECT * FROM messages WHERE message_id = :message_id
+AND turn IN (SELECT id FROM turns WHERE lane = :lane) ORDER BY seq LIMIT 1;
 
 -- name: message.of_lane
-SELECT * FROM messages WHERE lane = :lane ORDER BY seq DESC LIMIT :limit;
+SELECT * FROM messages WHERE turn IN (
+    SELECT id FROM turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit)
+ORDER BY seq DESC LIMIT :limit;
 
 -- name: message.gathered
 SELECT * FROM messages WHERE turn IS NULL AND held = 0 ORDER BY seq;
