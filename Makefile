@@ -1,0 +1,67 @@
+# The commands of the project. Everything works on a fresh machine with Python 3.11 or newer.
+# Another Python or folder: make PYTHON=python3.13 VENV=/tmp/venv test
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+NEW := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c '$(NEW)' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: help run test check format example lock clean venv dev
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+run: venv ## start the gateway
+	@exec $(BIN)/laneway run
+
+test: dev ## run the whole test suite
+	$(BIN)/python -m pytest
+
+check: dev ## everything that CI checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(MAKE) --no-print-directory test
+
+format: dev ## put the code into its shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+example: venv ## write .env.example anew from the table of settings
+	$(BIN)/python -m gateway.config > .env.example
+
+lock: ## choose the newest versions that pyproject.toml allows, with their hashes
+	rm -rf .venv-lock
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install --quiet uv
+	$(LOCK) --group build -o requirements.lock
+	$(LOCK) --group build --group dev -c requirements.lock -o requirements-dev.lock
+	rm -rf .venv-lock
+
+LOCK = .venv-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-header --no-annotate pyproject.toml
+
+clean: ## remove what make made
+	rm -rf $(VENV) .venv-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# A copy of the lock stands in the environment it was installed into: when it differs from ours,
+# the environment is made anew. Nothing is fetched that the lock does not name with its hash.
+
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+
+venv:
+	@cmp -s requirements.lock $(VENV)/run.lock || { \
+	test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/it"; exit 2; }; \
+	echo "installing into $(VENV)"; rm -rf $(VENV); \
+	$(PYTHON) -m venv $(VENV) || { echo "on Debian and Ubuntu: apt install python3-venv"; exit 2; }; \
+	$(INSTALL) --require-hashes -r requirements.lock && \
+	$(INSTALL) --no-build-isolation --editable . && \
+	cp requirements.lock $(VENV)/run.lock; }
+
+dev: venv
+	@cmp -s requirements-dev.lock $(VENV)/dev.lock || { \
+	echo "installing what tests and checks need"; \
+	$(INSTALL) --require-hashes -r requirements-dev.lock && \
+	cp requirements-dev.lock $(VENV)/dev.lock; }
