@@ -23,6 +23,7 @@ from telegram import (
 )
 from telegram.constants import ChatAction
 
+from channels.markup.telegram import quiet
 from channels.telegram.errors import ODD_ANSWER, translate
 from channels.telegram.fields import units
 from channels.telegram.updates import DIRECT_TOPIC, GENERAL
@@ -298,14 +299,11 @@ def _shown(part: Part) -> tuple[str, list[MessageEntity] | None]:
     text = clean(part.text)
     if not any(c not in _BLANK and unicodedata.category(c) not in _INVISIBLE for c in text):
         return "…", None
-    return text, _entities(part) if text == part.text else None
-
-
-def _entities(part: Part) -> list[MessageEntity] | None:
-    if not part.markup:
-        return None
-    listed: list[dict[str, str | int]] = json.loads(part.markup)
-    return [_entity(one) for one in listed] or None
+    if part.markup and text == part.text:
+        listed: list[dict[str, str | int]] = json.loads(part.markup)
+    else:
+        listed = quiet(text)  # plain text pings nobody either
+    return text, [_entity(one) for one in listed] or None
 
 
 def _entity(one: dict[str, str | int]) -> MessageEntity:

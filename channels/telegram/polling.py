@@ -30,6 +30,7 @@ DISK_PATIENCE = 2.0
 PARSE_PAUSES = (0.5, 1.0, 2.0)
 LEAST_PAUSE, MOST_PAUSE, TOKEN_PAUSE = 1.0, 30.0, 180.0
 CONFLICT_CALM = 60.0
+CONFLICT_POLL = 5  # long enough that another instance would come back and end it
 OTHER_INSTANCE = (
     "another program polls with this bot's token, most likely a second instance of the gateway;"
     " stop it, or give it a bot of its own"
@@ -54,11 +55,10 @@ class Poller:
         self._hooks = hooks
         self._me: Me | None = None
         self._offset: int | None = None
-        self._probe = True  # answer at once: is the connection there?
+        self._wait = 0  # seconds the next poll may last; 0: is the connection there?
         self._failures = 0
         self._conflicts = 0
         self._conflict_at = -CONFLICT_CALM
-        self._unproven = False  # a poll worked after a conflict; the next one decides
         self._reported: Connection | None = None
 
     async def run(self) -> None:
@@ -80,7 +80,7 @@ class Poller:
         if self._me is None:
             self._me, facts = await self._wire.me()
             self._hooks.known(self._me, facts)
-        updates = await self._wire.updates(self._offset, 0 if self._probe else LONG_POLL, BATCH)
+        updates = await self._wire.updates(self._offset, self._wait, BATCH)
         if self._works():
             group.create_task(self._hooks.up(), name="telegram connected")
         if not updates:
@@ -95,13 +95,10 @@ class Poller:
 
     def _works(self) -> bool:
         """A poll was answered; whether that is news."""
-        self._probe = False
+        self._wait = LONG_POLL
         self._failures = 0
         if self._clock.monotonic() - self._conflict_at > CONFLICT_CALM:
             self._conflicts = 0
-        if self._unproven:
-            self._unproven = False
-            return False
         news = self._reported != Connection()
         self.report(Connection())
         return news
@@ -173,7 +170,7 @@ class Poller:
 
     async def _trouble(self, error: SendError) -> float:
         """Report what went wrong and say how long to wait."""
-        self._probe = True
+        self._wait = 0
         match error:
             case TokenRefused():
                 self.report(Connection(TOKEN_REFUSED, fatal=True))
@@ -194,8 +191,7 @@ class Poller:
     def _conflict(self) -> float:
         self._conflicts += 1
         self._conflict_at = self._clock.monotonic()
-        self._probe = False
-        self._unproven = True
+        self._wait = CONFLICT_POLL
         self.report(Connection(OTHER_INSTANCE))
         return _growing(self._conflicts)
 

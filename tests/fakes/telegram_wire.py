@@ -121,12 +121,12 @@ class Server(World):
 
     async def stop(self) -> None:
         """Refuse connections; all state stays."""
+        runner, self._runner = self._runner, None
         self._released.set()
         if self._poll is not None and not self._poll.done():
             self._poll.set_result(None)
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if runner is not None:
+            await runner.cleanup()
 
     async def __aenter__(self) -> Self:
         return await self.start(self.port)
@@ -139,7 +139,10 @@ class Server(World):
         fields, files = await _parameters(request)
         call = Call(method, fields, files, time.monotonic())
         self.calls.append(call)
-        answer = await self._answer(request, call)
+        try:
+            answer = await self._answer(request, call)
+        except ConnectionResetError:
+            answer = _cut(request)
         self.told(call)
         return answer
 
@@ -163,9 +166,7 @@ class Server(World):
             return _answered(call, done)
         if fault.way in (Way.HANG_BEFORE, Way.HANG_AFTER):
             await self._released.wait()
-        if request.transport is not None:
-            request.transport.abort()
-        return web.Response()
+        return _cut(request)
 
     def _fault(self, call: Call) -> Fault | None:
         for fault in self.faults:
@@ -210,6 +211,8 @@ class Server(World):
             )
             news.cancel()
             if mine.done():
+                if self._runner is None:
+                    raise ConnectionResetError
                 if self.token != token:
                     raise Refusal("Unauthorized", 401)
                 raise Refusal(_CONFLICT, 409)
@@ -221,8 +224,8 @@ class Server(World):
         ref = request.match_info["path"].rsplit("/", 1)[-1]
         self.calls.append(Call("download", {"file_id": ref}, {}, time.monotonic(), 200))
         if (fault := self._fault(self.calls[-1])) is not None:
-            if fault.way is not Way.ANSWER and request.transport is not None:
-                request.transport.abort()
+            if fault.way is not Way.ANSWER:
+                return _cut(request)
             return web.Response(status=fault.status, body=fault.body)
         if request.match_info["token"] != self.token or ref not in self.files:
             return web.Response(status=404)
@@ -251,6 +254,13 @@ async def _parameters(request: web.Request) -> tuple[Json, dict[str, tuple[str, 
             except ValueError:
                 continue
     return fields, files
+
+
+def _cut(request: web.Request) -> web.Response:
+    """End the connection instead of an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
 
 
 def _answered(call: Call, done: object) -> web.Response:
