@@ -89,11 +89,11 @@ def turn(turn: Turn) -> Row:
     return "turn.save", {
         "id": turn.id,
         "lane": turn.lane,
-        "kind": turn.kind,
-        "origin": turn.origin,
+        "kind": str(turn.kind),
+        "origin": str(turn.origin),
         "person": turn.person,
         "label": turn.label,
-        "status": turn.status,
+        "status": str(turn.status),
         "rank": int(turn.rank),
         "pieces": turn.pieces,
         "last_piece": turn.last_piece,
@@ -101,7 +101,7 @@ def turn(turn: Turn) -> Row:
         "epoch": turn.epoch,
         "attempts": turn.attempts,
         "unsent": turn.unsent,
-        "stop_kind": stop.kind if stop else "",
+        "stop_kind": str(stop.kind) if stop else "",
         "stop_by": stop.by if stop else "",
         "received_at": turn.arrived,
     }
@@ -215,14 +215,14 @@ def delivery(delivery: Delivery) -> Row:
         "id": delivery.id,
         "lane": delivery.lane,
         "turn": delivery.turn,
-        "kind": delivery.kind,
+        "kind": str(delivery.kind),
         "seq": delivery.seq,
         "part": dump_part(delivery.part),
         "keyboard": dump_keyboard(delivery.keyboard),
         "reply_to": delivery.reply_to,
         "target": delivery.target,
         "message_id": delivery.message_id,
-        "state": delivery.state,
+        "state": str(delivery.state),
         "error": delivery.error,
         "created_at": delivery.created_at,
         "sent_at": delivery.sent_at,
@@ -240,7 +240,7 @@ def delivery_state(
     """How far it is. An empty ``message_id`` and a ``sent_at`` of None keep what stands there."""
     return "delivery.state", {
         "id": delivery,
-        "state": state,
+        "state": str(state),
         "message_id": message_id,
         "error": error,
         "sent_at": sent_at,
@@ -279,7 +279,7 @@ def approval(approval: ApprovalRow) -> Row:
         "tool": approval.tool,
         "command": approval.command,
         "hash": approval.hash,
-        "state": approval.state,
+        "state": str(approval.state),
         "delivery": approval.delivery,
         "asked_at": approval.asked_at,
         "expires_at": approval.expires_at,
@@ -288,7 +288,7 @@ def approval(approval: ApprovalRow) -> Row:
 
 def approval_state(approval: int, state: ApprovalState, at: int, by: str = "") -> Row:
     """Settles an open question; one that is settled already stays as it is."""
-    return "approval.state", {"id": approval, "state": state, "at": at, "by": by}
+    return "approval.state", {"id": approval, "state": str(state), "at": at, "by": by}
 
 
 def always_rule(rule: RuleRow) -> Row:

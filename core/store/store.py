@@ -28,6 +28,7 @@ __all__ = ["Ids", "Store", "Unit"]
 log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 5.0
+LOG_PAGES = 4000  # of the write-ahead log, 16 MB: pages written again and again are copied once
 ROOM_SECONDS = 5.0  # how often it is looked whether a full disk has room again
 LOW = "the disk is almost full; free some space"
 
@@ -72,6 +73,7 @@ class Store:
         self._roomy = asyncio.Event()
         self._roomy.set()
         self._damage = ""
+        self._fetching = 0
         self._writer = Writer(writing, clock, self._make_room)
         self._reading = reading
 
@@ -90,6 +92,7 @@ class Store:
             ):
                 await writing.execute("PRAGMA synchronous = FULL")
                 await writing.execute("PRAGMA foreign_keys = ON")
+                await writing.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
                 await reading.execute("PRAGMA query_only = ON")
                 reading.row_factory = sqlite3.Row
                 store = cls(path, clock, writing, reading)
@@ -144,8 +147,17 @@ class Store:
 
     async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]:
         """What a named query finds in what is committed."""
-        found = await self._reading.execute_fetchall(queries()[query].sql, parameters)
+        self._fetching += 1
+        try:
+            found = await self._reading.execute_fetchall(queries()[query].sql, parameters)
+        finally:
+            self._fetching -= 1
         return list(found)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being stored or read at this moment."""
+        return self._fetching > 0 or self._writer.busy
 
     async def _count_ids(self) -> None:
         last = {}

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import aiosqlite
 
 from core.clock import Clock
 from core.messages import clean
 from core.store.errors import Closed, Poisoned, curable, full
-from core.store.queries import Query, queries
+from core.store.queries import Query, Values, queries
 from core.store.rows import Row
 
 log = logging.getLogger(__name__)
@@ -83,6 +84,7 @@ class Writer:
         self._batch: list[Call] = []
         self._wake = asyncio.Event()
         self._closing = False
+        self._pausing = False
 
     def queue(self, units: Sequence[Unit]) -> asyncio.Future[list[bool]]:
         """Put units into the next batch; from here on cancelling does not take them back."""
@@ -92,6 +94,11 @@ class Writer:
         self._waiting.append(call)
         self._wake.set()
         return call.future
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being stored; a pause while the disk fails is not."""
+        return not self._pausing and bool(self._batch or self._waiting)
 
     def close(self) -> None:
         """What is queued is still stored, then ``run`` returns."""
@@ -105,6 +112,7 @@ class Writer:
                 while self._waiting:
                     self._batch = self._next_batch()
                     await self._write(self._batch)
+                    self._batch = []
                 self._wake.clear()
                 if self._closing:
                     return
@@ -179,7 +187,9 @@ class Writer:
                 self._troubled(words, error)
                 if self._closing:
                     raise Closed(f"not stored: {words}") from error
+                self._pausing = True
                 await self._clock.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
+                self._pausing = False
                 tries += 1
             else:
                 self._recovered()
@@ -195,11 +205,12 @@ class Writer:
                 if new:
                     decided.append(unit)
                     rows += unit.decide()
-            for query, parameters in self._ordered(rows):
-                if len(parameters) == 1:
-                    await connection.execute(query.sql, parameters[0])
-                else:
-                    await connection.executemany(query.sql, parameters)
+            for query, values in self._ordered(rows):
+                for text, parameters, many in query.statements(values):
+                    if many:
+                        await connection.executemany(text, cast("list[list[object]]", parameters))
+                    else:
+                        await connection.execute(text, parameters)
             await connection.commit()
         except BaseException:
             for unit in reversed(decided):
@@ -241,24 +252,22 @@ class Writer:
                 accepted.append(False)
         return accepted
 
-    def _ordered(self, rows: Iterable[Row]) -> Iterable[tuple[Query, list[object]]]:
+    def _ordered(self, rows: Iterable[Row]) -> Iterator[tuple[Query, list[Values]]]:
         """Rows grouped by query, by phase; a strict query comes after all rows before it."""
-        waves: list[dict[str, list[object]]] = [{}]
-        for name, parameters in rows:
+        waves: list[dict[str, list[Values]]] = [{}]
+        for name, values in rows:
             wave = waves[-1]
             if name in wave:
-                wave[name].append(parameters)
-            elif self._queries[name].strict:
-                if not wave and len(waves) > 1 and name in waves[-2]:
-                    waves[-2][name].append(parameters)
-                else:
-                    waves += [{name: [parameters]}, {}]
+                wave[name].append(values)
+            elif not self._queries[name].strict:
+                wave[name] = [values]
+            elif not wave and len(waves) > 1 and name in waves[-2]:
+                waves[-2][name].append(values)
             else:
-                wave[name] = [parameters]
+                waves += [{name: [values]}, {}]
         for wave in waves:
             for name in sorted(wave, key=lambda name: self._queries[name].phase):
-                query = self._queries[name]
-                yield query, _last_of_each(query, wave[name])
+                yield self._queries[name], wave[name]
 
     def _troubled(self, words: str, error: sqlite3.DatabaseError) -> None:
         if self.trouble != words:
@@ -269,17 +278,3 @@ class Writer:
         if self.trouble:
             log.warning("storing works again")
             self.trouble = ""
-
-
-def _last_of_each(query: Query, parameters: list[object]) -> list[object]:
-    if not query.key or len(parameters) < 2:
-        return parameters
-    latest: dict[object, object] = {}
-    if len(query.key) == 1:
-        key = query.key[0]
-        for values in parameters:
-            latest[values[key]] = values  # type: ignore[index] # rows carry mappings
-    else:
-        for values in parameters:
-            latest[tuple(values[key] for key in query.key)] = values  # type: ignore[index] # as above
-    return list(latest.values())

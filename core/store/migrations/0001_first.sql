@@ -68,7 +68,7 @@ CREATE INDEX turns_open ON turns (id) WHERE status IN ('waiting', 'starting', 'r
 -- What was said. A turn's prompt is its messages in order; one without a turn is being gathered.
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY,
-    identity TEXT NOT NULL UNIQUE,
+    identity TEXT NOT NULL,                 -- `seen` keeps it unique; found through its open turn
     lane TEXT NOT NULL REFERENCES lanes (id),
     turn INTEGER REFERENCES turns (id) DEFERRABLE INITIALLY DEFERRED,
     person TEXT NOT NULL,
@@ -109,6 +109,7 @@ CREATE TABLE deliveries (
     sent_at INTEGER
 ) STRICT;
 CREATE INDEX deliveries_open ON deliveries (id) WHERE state IN ('pending', 'in_flight', 'held');
+CREATE INDEX deliveries_waiting ON deliveries (id) WHERE kind = 'waiting';
 CREATE INDEX deliveries_of_turn ON deliveries (turn, kind);
 CREATE INDEX deliveries_of_lane ON deliveries (lane, kind);
 

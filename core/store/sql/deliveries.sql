@@ -26,10 +26,12 @@ UPDATE deliveries SET target = :target WHERE id = :id;
 SELECT * FROM deliveries WHERE id = :id;
 
 -- name: delivery.open
-SELECT * FROM deliveries WHERE state IN ('pending', 'in_flight') ORDER BY id;
+SELECT * FROM deliveries
+WHERE state IN ('pending', 'in_flight', 'held') AND state <> 'held' ORDER BY id;
 
 -- name: delivery.held
-SELECT * FROM deliveries WHERE state = 'held' ORDER BY id;
+SELECT * FROM deliveries
+WHERE state IN ('pending', 'in_flight', 'held') AND state = 'held' ORDER BY id;
 
 -- name: delivery.of_turn
 SELECT * FROM deliveries WHERE turn = :turn ORDER BY kind, seq, id;

@@ -58,19 +58,21 @@ UPDATE messages SET held = 1 WHERE turn IS NULL;
 -- phase: 40
 UPDATE deliveries SET state = CASE WHEN state = 'in_flight' AND target = '' THEN 'uncertain'
     ELSE 'held' END
-WHERE state IN ('pending', 'in_flight');
+WHERE state IN ('pending', 'in_flight', 'held') AND state <> 'held';
 
 -- name: release.turns
 -- order: strict
-UPDATE turns SET held = 0 WHERE held = 1;
+UPDATE turns SET held = 0
+WHERE status IN ('waiting', 'starting', 'running') AND held = 1;
 
 -- name: release.messages
 -- order: strict
-UPDATE messages SET held = 0 WHERE held = 1;
+UPDATE messages SET held = 0 WHERE turn IS NULL AND held = 1;
 
 -- name: release.deliveries
 -- order: strict
-UPDATE deliveries SET state = 'pending' WHERE state = 'held';
+UPDATE deliveries SET state = 'pending'
+WHERE state IN ('pending', 'in_flight', 'held') AND state = 'held';
 
 -- What is deleted with age, a bounded number of rows a time.
 

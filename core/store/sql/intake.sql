@@ -4,9 +4,9 @@
 -- Taken only while the message waits and no engine was offered it.
 -- order: strict
 UPDATE messages SET text = :text
-WHERE identity = :identity AND (turn IS NULL OR EXISTS (
-    SELECT 1 FROM turns
-    WHERE turns.id = messages.turn AND status = 'waiting' AND offered_to IS NULL));
+WHERE identity = :identity AND (turn IS NULL OR turn IN (
+    SELECT id FROM turns WHERE status IN ('waiting', 'starting', 'running')
+    AND status = 'waiting' AND offered_to IS NULL));
 
 -- name: message.late
 -- A piece that came after its group: it joins the turn while that waits, else belongs to none yet.
