@@ -6,24 +6,24 @@ Exit status: 0 when it did what was asked, 2 for a wrong command line or wrong s
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from gateway.cli import Failed
 from gateway.cli.table import COMMANDS
+from gateway.trouble import Trouble
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = _parser().parse_args(argv)
-    command = next(one for one in COMMANDS if one.name == args.command)
+    words = sys.argv[1:] if argv is None else list(argv)
+    options = _parser(words).parse_args(words)
+    command = next(one for one in COMMANDS if one.name == options.command)
     try:
-        status: int = importlib.import_module(command.module).main(args)
+        status = command.main(options)
         sys.stdout.flush()
         return status
-    except Failed as error:
+    except Trouble as error:
         print(f"laneway {command.name}: {error}", file=sys.stderr)
         return error.status
     except BrokenPipeError:
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="laneway",
         description="A light, safe gateway between chat threads and AI agents.",
@@ -43,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for one in COMMANDS:
-        one.arguments(commands.add_parser(one.name, help=one.help, description=one.help))
+        made = commands.add_parser(one.name, help=one.help, description=one.help)
+        if words[:1] == [one.name]:
+            one.arguments(made)
     return parser
 
 

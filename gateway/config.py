@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 from dotenv.parser import parse_stream
 
 from gateway.settings_table import EngineName, Settings, SlackMode, TelegramMode, table
+from gateway.trouble import Trouble
 from gateway.values import MailServer, Secret, folder
 
 __all__ = ["BadSettings", "Given", "Settings", "Source", "load", "parse", "read", "secrets_of"]
@@ -29,11 +30,14 @@ _HOME = "LANEWAY_HOME"
 _ADDING = frozenset({"admins", "members", "places", "bots", "admin_emails", "member_emails"})
 
 
-class BadSettings(Exception):
-    """The settings cannot be used."""
+class BadSettings(Trouble):
+    """The settings cannot be used; every problem is named."""
+
+    status = 2
 
     def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        super().__init__(f"the settings cannot be used:{listed}")
         self.problems = problems
 
 

@@ -1,17 +1,17 @@
-"""The commands of ``laneway``: what each is called, takes and means, and the module that does it.
+"""The commands of ``laneway``: what each is called and means, and where it is written.
 
-A module is imported when its command is called, so that every command starts fast. It has
-``main(args) -> int``, which returns the exit status. Nothing here may import what is slow.
+A module is imported when one of its commands is called, so that every command starts fast. It has
+``main(options) -> int``, which returns the exit status and may raise Trouble, and
+``arguments(parser)``; one with several commands has ``NAME`` and ``NAME_arguments`` for each.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-Arguments = Callable[[argparse.ArgumentParser], None]
+from typing import cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,64 +19,29 @@ class Command:
     name: str
     module: str
     help: str
-    arguments: Arguments
+    shared: bool = False  # the module has other commands as well
 
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        found = self._find(f"{self.name}_arguments" if self.shared else "arguments")
+        cast(Callable[[argparse.ArgumentParser], None], found)(parser)
 
-def _nothing(parser: argparse.ArgumentParser) -> None:
-    """The command takes nothing."""
+    def main(self, options: argparse.Namespace) -> int:
+        found = self._find(self.name if self.shared else "main")
+        return cast(Callable[[argparse.Namespace], int], found)(options)
 
-
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print a JSON array")
-
-
-def _say(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lane", metavar="NAME", default="main", help="made if it is new")
-    parser.add_argument("text", metavar="TEXT", nargs="+")
-
-
-def _turns(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lane", metavar="LANE", nargs="?", help="only those of this lane")
-    parser.add_argument(
-        "--release", action="store_true", help="let what a restore left waiting go out"
-    )
-    _json(parser)
-
-
-def _pair(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", metavar="CODE", help="the code that /whoami told the person")
-
-
-def _render(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", choices=["telegram"], required=True, help="the platform")
-    parser.add_argument("--limit", type=_limit, metavar="N", help="longest message, in its units")
-    parser.add_argument("file", metavar="FILE", help="a Markdown file; - is standard input")
-
-
-def _limit(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 2 <= int(text) <= 1_000_000:
-        raise argparse.ArgumentTypeError("N must be a whole number of at least 2")
-    return int(text)
-
-
-def _backup(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="where the copy goes")
-
-
-def _restore(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="a copy that backup made")
-    parser.add_argument("--force", action="store_true", help="replace the database that is there")
+    def _find(self, name: str) -> object:
+        return getattr(importlib.import_module(self.module), name)
 
 
 COMMANDS = (
-    Command("run", "gateway.cli.run", "start the gateway in the foreground", _nothing),
-    Command("doctor", "gateway.cli.doctor", "check everything, and say how to mend it", _json),
-    Command("say", "gateway.cli.say", "send a message and print the answer as it comes", _say),
-    Command("lanes", "gateway.cli.listing", "list the lanes and what they do", _json),
-    Command("turns", "gateway.cli.listing", "list what was asked and what became of it", _turns),
-    Command("people", "gateway.cli.listing", "list the people who are known", _json),
-    Command("pair", "gateway.cli.pair", "let a waiting person in", _pair),
-    Command("render", "gateway.cli.render", "show Markdown as the messages it becomes", _render),
-    Command("backup", "gateway.cli.backup", "copy the database, also while it runs", _backup),
-    Command("restore", "gateway.cli.backup", "put a copy in the database's place", _restore),
+    Command("run", "gateway.cli.run", "start the gateway in the foreground"),
+    Command("doctor", "gateway.cli.doctor", "check everything, and say how to mend it"),
+    Command("say", "gateway.cli.say", "send a message and print the answer as it comes"),
+    Command("lanes", "gateway.cli.listing", "list the lanes and what they do", shared=True),
+    Command("turns", "gateway.cli.listing", "list what was asked and what became of it", True),
+    Command("people", "gateway.cli.listing", "list the people who are known", shared=True),
+    Command("pair", "gateway.cli.listing", "let a waiting person in", shared=True),
+    Command("render", "gateway.cli.render", "show Markdown as the messages it becomes"),
+    Command("backup", "gateway.cli.copies", "copy the database, also while it runs", shared=True),
+    Command("restore", "gateway.cli.copies", "put a copy in the database's place", shared=True),
 )

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from gateway.__main__ import main
-from gateway.cli import Failed, load_settings
 from gateway.cli.table import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -74,17 +73,14 @@ def test_what_cannot_be_done_is_said_in_plain_words(capsys: pytest.CaptureFixtur
     )
 
 
-def test_wrong_settings_are_listed_and_end_with_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LANEWAY_HOME", str(tmp_path))
-    monkeypatch.setenv("LANEWAY_MAX_TURNS", "many")
-    monkeypatch.setenv("LANEWAY_MAX_TURN", "8")
-    with pytest.raises(Failed) as caught:
-        load_settings()
-    assert caught.value.status == 2
-    assert str(caught.value).count("\n  - ") == 2
+def test_wrong_settings_are_listed_and_end_with_2(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("LANEWAY_MAX_TURNS=many\nLANEWAY_MAX_TURN=8\n")
+    done = laneway("lanes", cwd=tmp_path)
+    assert done.returncode == 2
+    first, *problems = done.stderr.splitlines()
+    assert first == "laneway lanes: the settings cannot be used:"
+    assert len(problems) == 2
+    assert all(line.startswith("  - LANEWAY_MAX_TURN") for line in problems)
 
 
 def test_every_command_has_its_help(capsys: pytest.CaptureFixture[str]) -> None:
