@@ -92,9 +92,11 @@ class Signs:
         async def work(place: Place) -> None:
             known = place.channel.limits.receipts
             while known and self._wanted[key] is not self._reacted.get(key):
-                await place.gate.granted(place.ask(Rank.REACTION))
+                ticket = place.ask(Rank.REACTION)
+                await place.gate.granted(ticket)
                 wanted = self._wanted[key]
-                if wanted is not Receipt.NONE and wanted not in known:
+                if wanted is self._reacted.get(key) or wanted not in {*known, Receipt.NONE}:
+                    place.gate.give_back(ticket)
                     return
                 await self._calls.do(place.channel, React(place.address, message_id, wanted))
                 self._reacted[key] = wanted
