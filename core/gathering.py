@@ -74,10 +74,10 @@ class LaneGroups:
                 entry.opened = now
                 entry.until = deadline(entry, now, limits)
 
-    def remove(self, identity: str) -> None:
-        """A piece that turned out to be known already."""
+    def remove(self, piece: MessageRow) -> None:
+        """A piece that turned out to be known already; what is known of it stays."""
         for entry in self.entries:
-            entry.pieces = [row for row in entry.pieces if row.identity != identity]
+            entry.pieces = [row for row in entry.pieces if row.seq != piece.seq]
         self.entries = [entry for entry in self.entries if entry.pieces]
 
     def edit(self, identity: str, text: str) -> None:

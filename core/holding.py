@@ -87,7 +87,7 @@ class Holding:
             )
         finally:
             if not stored:
-                groups.remove(row.identity)
+                groups.remove(row)
         await self._release(lane.id)
         self._watch(lane.id)
 
@@ -114,7 +114,7 @@ class Holding:
         item = Item(row.identity, Edited(turn, lane.id), rows=(*written, late))
         if not (await self.ground.take(item))[0]:
             return
-        stored = await reads.message(self.ground.store, row.identity)
+        stored = await reads.waiting_message(self.ground.store, row.identity)
         if stored is None or stored.turn is not None:
             return
         whole = await reads.turn(self.ground.store, turn)

@@ -335,8 +335,11 @@ class Intake:
 
     async def _edit(self, edit: Edit) -> None:
         """The text of a message that waits; never a turn, never a command."""
-        said = await reads.message(self.ground.store, edit.of)
-        if said is None or said.person != edit.sender or not self.ground.people.role(edit.sender):
+        if not self.ground.people.role(edit.sender):
+            return
+        said = await reads.waiting_message(self.ground.store, edit.of)
+        if said is None or said.person != edit.sender:
+            log.info("edit of %s: it does not wait any more, or was not for us", edit.of)
             return
         text = addressing.prompt_text(clean(edit.text))
         if text == said.text:

@@ -1,0 +1,209 @@
+"""Albums and long texts: pieces that were sent as one, and what waits behind them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.channel import Connection
+from core.messages import Edit, FileKind, FileRef, Message
+from core.turns import Status
+from tests.fakes.clock import FakeClock
+from tests.intake.scene import ANA, BEN, Scene, opened
+
+
+def picture(scene: Scene, caption: str = "", album: str = "alb1", sender: str = ANA) -> Message:
+    number = next(scene.numbers)
+    file = FileRef(f"F{number}", FileKind.IMAGE, "photo.jpg", "image/jpeg")
+    return scene.message(caption, sender, files=(file,), album=album)
+
+
+async def test_an_album_is_one_turn_with_each_caption_at_its_own_picture(scene: Scene) -> None:
+    for caption in ("before", "", "after"):
+        await scene.intake.accept([picture(scene, caption)])
+    assert await scene.turns() == []
+    await scene.clock.advance(1.3)
+    (prompt,) = await scene.prompts()
+    lines = prompt.splitlines()
+    assert lines[0].startswith("picture 1: before (inbox/telegram_700000001/")
+    assert lines[1].startswith("picture 2: inbox/")
+    assert lines[2].startswith("picture 3: after (inbox/")
+    (turn,) = await scene.turns()
+    assert turn.pieces == 3
+
+
+async def test_an_album_closes_when_it_was_quiet_for_its_time(scene: Scene) -> None:
+    await scene.intake.accept([picture(scene)])
+    await scene.clock.advance(1.0)
+    await scene.intake.accept([picture(scene)])
+    await scene.clock.advance(1.0)
+    assert await scene.turns() == []
+    await scene.clock.advance(0.3)
+    assert len(await scene.turns()) == 1
+
+
+async def test_no_group_waits_longer_than_five_seconds(scene: Scene) -> None:
+    for _ in range(5):
+        assert await scene.turns() == []
+        await scene.intake.accept([picture(scene)])
+        await scene.clock.advance(1.0)
+    assert len(await scene.turns()) == 1
+
+
+async def test_three_single_pictures_are_three_turns_without_any_delay(scene: Scene) -> None:
+    for caption in "123":
+        await scene.intake.accept([picture(scene, caption, album="")])
+    assert [prompt[0] for prompt in await scene.prompts()] == ["1", "2", "3"]
+
+
+async def test_a_long_text_waits_for_its_continuation_and_both_are_one_turn(scene: Scene) -> None:
+    await scene.say("x" * 4096)
+    await scene.clock.advance(0.5)
+    assert await scene.turns() == []
+    await scene.say("the end")
+    await scene.clock.advance(2.1)
+    assert await scene.prompts() == ["x" * 4096 + "\nthe end"]
+
+
+async def test_a_text_is_long_as_its_platform_counts(scene: Scene) -> None:
+    await scene.say("😀" * 1750)
+    assert await scene.turns() == []
+
+
+async def test_a_short_text_is_never_delayed(scene: Scene) -> None:
+    await scene.say("x" * 3499)
+    assert len(await scene.turns()) == 1
+
+
+async def test_what_comes_behind_an_open_group_waits_and_keeps_its_order(scene: Scene) -> None:
+    lane = {"chat": "-1001900000001", "addressed": True}
+    first = scene.message(
+        "", ANA, album="a", files=(FileRef("1", FileKind.IMAGE, "1.jpg"),), **lane
+    )
+    await scene.intake.accept([first])
+    await scene.say("behind", BEN, **lane)
+    assert await scene.turns() == []
+    before = len(scene.rules.batches)
+    await scene.clock.advance(1.3)
+    turns = await scene.turns()
+    assert [turn.person for turn in turns] == [ANA, BEN]
+    assert scene.rules.batches[before:] == [2], "both in one step"
+
+
+async def test_two_open_groups_of_a_lane_close_in_the_order_they_began(scene: Scene) -> None:
+    lane = {"chat": "-1001900000001", "addressed": True}
+    for sender, album in ((ANA, "a"), (BEN, "b"), (ANA, "a"), (BEN, "b")):
+        file = FileRef(f"{sender}{album}", FileKind.IMAGE, "1.jpg")
+        await scene.intake.accept([scene.message("", sender, album=album, files=(file,), **lane)])
+    await scene.clock.advance(1.3)
+    assert [(turn.person, turn.pieces) for turn in await scene.turns()] == [(ANA, 2), (BEN, 2)]
+
+
+async def test_a_command_closes_its_senders_group_first(scene: Scene) -> None:
+    await scene.intake.accept([picture(scene, "look")])
+    await scene.say("/status")
+    assert len(await scene.turns()) == 1
+    assert "look" in scene.said[-1]
+
+
+async def test_a_command_does_not_wait_for_somebody_elses_group(scene: Scene) -> None:
+    lane = {"chat": "-1001900000001", "addressed": True}
+    file = FileRef("1", FileKind.IMAGE, "1.jpg")
+    await scene.intake.accept([scene.message("", ANA, album="a", files=(file,), **lane)])
+    await scene.say("/queue", BEN, **lane)
+    assert len(scene.said) == 1
+    assert await scene.turns() == []
+
+
+async def test_a_piece_delivered_twice_counts_once(scene: Scene) -> None:
+    piece = picture(scene)
+    await scene.intake.accept([piece])
+    await scene.intake.accept([piece])
+    await scene.clock.advance(1.3)
+    (turn,) = await scene.turns()
+    assert turn.pieces == 1
+
+
+async def test_an_edit_reaches_a_message_that_is_still_gathered(scene: Scene) -> None:
+    piece = picture(scene, "befor")
+    await scene.intake.accept([piece])
+    edit = Edit(f"{piece.identity}:e", piece.identity, piece.address, ANA, "before")
+    await scene.intake.accept([edit])
+    await scene.clock.advance(1.3)
+    assert (await scene.prompts())[0].startswith("before")
+    assert (await scene.turns())[0].label == "before"
+
+
+async def test_a_late_piece_joins_its_turn_while_that_waits(scene: Scene) -> None:
+    await scene.say("something else runs")
+    await scene.intake.accept([picture(scene, "one")])
+    await scene.clock.advance(1.3)
+    await scene.intake.accept([picture(scene, "two")])
+    prompts = await scene.prompts()
+    assert len(prompts) == 2
+    assert "picture 1: one" in prompts[1]
+    assert "picture 2: two" in prompts[1]
+
+
+async def test_a_piece_that_comes_after_its_turn_began_is_a_turn_that_says_so(
+    scene: Scene,
+) -> None:
+    await scene.intake.accept([picture(scene, "holiday")])
+    await scene.clock.advance(1.3)
+    await scene.intake.accept([picture(scene, "the last")])
+    prompts = await scene.prompts()
+    assert len(prompts) == 2
+    assert "the last" in prompts[1]
+    assert 'belongs to the earlier message "holiday"' in prompts[1]
+
+
+async def test_gathered_messages_survive_a_restart_and_wait_for_the_first_poll(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        await scene.intake.accept([picture(scene, "one")])
+        last = picture(scene, "two")
+        await scene.say("behind")
+    async with opened(tmp_path, clock, connected=False) as scene:
+        await clock.advance(60)
+        assert await scene.turns() == []
+        scene.intake.connection("telegram", Connection())
+        await clock.advance(1.0)
+        await scene.intake.accept([last])
+        await clock.advance(1.3)
+        prompts = await scene.prompts()
+        assert prompts[1] == "behind"
+        assert "picture 1: one" in prompts[0]
+        assert "picture 2: two" in prompts[0]
+
+
+async def test_what_was_gathered_is_one_group_again_after_a_restart(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        await scene.say("x" * 4000)
+        await scene.say("end")
+    async with opened(tmp_path, clock) as scene:
+        await clock.advance(2.1)
+        assert await scene.prompts() == ["x" * 4000 + "\nend"]
+    async with opened(tmp_path, clock) as scene:
+        await clock.advance(10)
+        assert len(await scene.turns()) == 1
+
+
+@pytest.mark.parametrize("mode", ["collect", "queue"])
+async def test_a_group_in_a_busy_lane_follows_its_mode(
+    tmp_path: Path, clock: FakeClock, mode: str
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        await scene.say(f"/busy {mode}")
+        await scene.say("runs")
+        await scene.say("waits")
+        await scene.intake.accept([picture(scene, "one")])
+        await scene.intake.accept([picture(scene, "two")])
+        await clock.advance(1.3)
+        prompts = await scene.prompts()
+        assert len(prompts) == (2 if mode == "collect" else 3)
+        assert "picture 2: two" in prompts[-1]
+        assert all(turn.status is not Status.DROPPED for turn in await scene.turns())

@@ -1,0 +1,120 @@
+"""Stops: at once and from memory, by whom they may be, each of them once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from core.turns import News, Status, Stop, StopKind, Tell
+from tests.fakes.clock import FakeClock
+from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
+
+
+async def test_a_stop_cancels_before_it_is_stored_and_is_stored_as_well(scene: Scene) -> None:
+    await scene.say("work")
+    await scene.say("/stop")
+    (turn,) = await scene.turns()
+    assert scene.rules.cancelled == [(turn.lane, Stop(StopKind.STOP, ANA), None)]
+    assert turn.stop == Stop(StopKind.STOP, ANA)
+
+
+async def test_a_stop_does_not_wait_for_a_disk_that_does_not_answer(scene: Scene) -> None:
+    await scene.say("work")
+    scene.rules.stuck = asyncio.Event()
+    message = scene.message("/stop")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(scene.intake.accept([message]), name="accept")
+        async with asyncio.timeout(5):
+            while not scene.rules.cancelled:  # noqa: ASYNC110 - the store answers from a thread
+                await asyncio.sleep(0.001)
+        scene.rules.stuck.set()
+    assert len(scene.rules.cancelled) == 1
+    assert (await scene.turns())[0].stop is not None
+
+
+async def test_a_glance_carries_out_a_stop_and_stores_nothing(scene: Scene) -> None:
+    await scene.say("work")
+    stop = scene.message("/stop")
+    scene.intake.glance([stop, scene.message("more work")])
+    assert len(scene.rules.cancelled) == 1
+    assert len(await scene.turns()) == 1
+    await scene.intake.accept([stop])
+    assert len(scene.rules.cancelled) == 1, "one stop cancels once"
+    assert (await scene.turns())[0].stop is not None
+
+
+async def test_a_stop_that_is_delivered_again_does_not_end_the_next_turn(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        await scene.say("work")
+        stop = await scene.say("/stop")
+    async with opened(tmp_path, clock) as scene:
+        await scene.say("next")
+        await scene.intake.accept([stop])
+        assert scene.rules.cancelled == []
+        assert (await scene.turns())[-1].stop is None
+
+
+async def test_a_stranger_stops_nothing(scene: Scene) -> None:
+    await scene.mention("work")
+    stop = scene.message("/stop", MAL, chat=LAB, addressed=True)
+    scene.intake.glance([stop])
+    await scene.intake.accept([stop])
+    assert scene.rules.cancelled == []
+
+
+async def test_a_stop_that_is_not_for_us_is_nothing(scene: Scene) -> None:
+    await scene.mention("work")
+    stop = scene.message("!stop", BEN, chat=LAB)
+    scene.intake.glance([stop])
+    await scene.intake.accept([stop])
+    assert scene.rules.cancelled == []
+    assert scene.told == []
+
+
+async def test_in_an_engaged_thread_a_stop_needs_no_mention(scene: Scene) -> None:
+    await scene.mention("work", thread="36", engages=True)
+    scene.intake.glance([scene.message("!stop", BEN, chat=LAB, thread="36", engages=True)])
+    assert [lane for lane, _, _ in scene.rules.cancelled] == [f"telegram:{LAB}:36"]
+
+
+async def test_a_stop_names_what_it_dropped_and_drops_only_ones_own_for_others(
+    scene: Scene,
+) -> None:
+    await scene.mention("work of Ana")
+    await scene.mention("waits of Ana")
+    await scene.mention("waits of Ben", BEN)
+    await scene.mention("/stop", BEN)
+    (told,) = scene.told
+    assert isinstance(told, Tell)
+    assert told.news is News.STOPPED
+    assert [turn.label for turn in told.dropped] == ["waits of Ben"]
+    assert [turn.status for turn in await scene.turns()][1] is Status.WAITING
+
+
+async def test_a_skip_ends_what_runs_and_keeps_what_waits(scene: Scene) -> None:
+    await scene.say("work")
+    await scene.say("next")
+    await scene.say("/skip")
+    assert scene.rules.cancelled[0][1].kind is StopKind.SKIP
+    assert [turn.status for turn in await scene.turns()] == [Status.STARTING, Status.WAITING]
+
+
+async def test_a_stop_button_ends_its_own_turn_only(scene: Scene) -> None:
+    await scene.say("work")
+    (turn,) = await scene.turns()
+    button = await scene.button(turn.lane, "stop", turn.id)
+    assert await scene.press(button) == "Stopping."
+    assert {one for _, _, one in scene.rules.cancelled} == {turn.id}
+    await scene.run(turn.id)
+    await scene.say("next")
+    assert "over already" in await scene.press(button)
+    assert (await scene.turns())[1].stop is None
+
+
+async def test_a_senders_stop_drops_the_group_that_was_still_open(scene: Scene) -> None:
+    await scene.say("work")
+    await scene.say("x" * 4000)
+    await scene.say("/stop")
+    assert [turn.status for turn in await scene.turns()][1] is Status.DROPPED
