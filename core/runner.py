@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core import restoring, turns
-from core.lanes.board import Mark
 from core.clock import Clock
 from core.engines.base import Abilities, Engine
 from core.items import Item, Said
 from core.lanes import Lanes, LaneView
+from core.lanes.board import Mark
 from core.notices import Notices
 from core.preparing import Defaults
 from core.running import Running, TurnLife
@@ -200,7 +200,7 @@ class Runner:
             named = turn is None or running.turn.id == turn
             ends = running.turn.kind is not Kind.SIDE or stop.kind is StopKind.STOP
             if running.turn.lane == lane and named and ends:
-                running.cancel()
+                running.cancel(stored=False)
 
     def on_over(self, watcher: Callable[[Turn], None]) -> Callable[[], None]:
         """Call ``watcher`` with every turn that ends; returns how to stop that."""
@@ -233,7 +233,7 @@ class Runner:
                         running.go_ahead()
                 case Cancel(turn_id):
                     if running := self._running.get(turn_id):  # may have just ended
-                        running.cancel()
+                        running.cancel(stored=True)
                 case Steer(turn_id, into):
                     if running := self._running.get(into):
                         running.steer(turn_id)

@@ -10,6 +10,7 @@ It tells the lane rules what happens through ``take`` and never looks at other t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass, replace
 
@@ -30,6 +31,7 @@ from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED
 log = logging.getLogger("laneway.turn")
 
 USAGE_EVERY = 1.0  # seconds between two stored usages of a turn
+STOP_COMES = 5.0  # seconds a turn's end waits for the event of the stop that ended it
 BACK_STOP = 1.0  # seconds after the grace until a turn that does not end is set aside
 
 
@@ -74,6 +76,7 @@ class Running:
         self._session = ""
         self._written: list[rows.Row] = []  # goes with the next commit
         self._cancelled = False
+        self._stop_stored = asyncio.Event()
         self._settled = False
         self.began_at = life.clock.now()  # ms since 1970
         self._heard_at = self._began = life.clock.monotonic()
@@ -89,8 +92,14 @@ class Running:
         """*Prompted* is committed; the prompt may leave."""
         self._go.set()
 
-    def cancel(self) -> None:
-        """End the engine; a second time does nothing."""
+    def cancel(self, *, stored: bool) -> None:
+        """End the engine; a second time does nothing.
+
+        ``stored``: the rules know why. A stop from memory comes first and its event follows; the
+        turn's end waits for it, so that it is stored as stopped and not as failed.
+        """
+        if stored:
+            self._stop_stored.set()
         if self._cancelled:
             return
         self._cancelled = True
@@ -264,6 +273,8 @@ class Running:
         if self._settled:
             return
         self._settled = True
+        if self._cancelled and result is not Result.DONE:
+            await self._stop_known()
         await self._life.approvals.cancel(self.turn.id)
         text = "".join(self._answer)
         shown = self._live.close() if self._live else ""
@@ -280,6 +291,12 @@ class Running:
 
         item = self._item(turns.Finished(self.turn.id, self.turn.lane, result, error), *written)
         await self._take(replace(item, closing=closing))
+
+    async def _stop_known(self) -> None:
+        """Wait until the stop that ended the engine is stored; it is on its way."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_COMES):
+                await self._stop_stored.wait()
 
     async def _stop(self) -> None:
         """The stop ladder, and its back-stop: the lane is free in the end, whatever happens."""

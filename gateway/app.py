@@ -7,10 +7,13 @@ async context. Nothing here decides anything about messages or turns.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from socket import socket
+
+from core.store.housekeeping import tidy
 
 from channels.local.channel import LocalChannel
 from channels.registry import open_channel
@@ -22,11 +25,19 @@ from core.intake import Intake
 from core.lane_ids import LOCAL
 from core.people import People
 from core.store import reads, rows
-from core.store.housekeeping import tidy
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import Control
-from gateway.parts import DATABASE, Ledger, Parts, assemble, lists, make_engines, new_id, wanted_channels
+from gateway.parts import (
+    DATABASE,
+    Ledger,
+    Parts,
+    assemble,
+    lists,
+    make_engines,
+    new_id,
+    wanted_channels,
+)
 from gateway.reports import Reports
 from gateway.socket_path import socket_path
 from gateway.web.listener import listen
@@ -85,8 +96,9 @@ class Gateway:
             await people.load(store)
             parts = assemble(settings, clock, store, channels, engines, people)
             self._intake = parts.intake
-            for name in channels:
-                parts.intake.connection(name, Connection("connecting"))
+            parts.intake.connections.update(
+                {name: Connection("connecting") for name in channels if name != LOCAL}
+            )
             async with asyncio.TaskGroup() as group:
                 beside = [
                     group.create_task(parts.outbox.run(), name="outbox"),
@@ -148,8 +160,8 @@ class Gateway:
             failures += 1
 
     async def _web(self, listener: socket) -> None:
-        from gateway.web import app  # late: it costs a tenth of a second, and channels come first
-
+        # Late and beside the loop: it costs a tenth of a second, and channels come first.
+        app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
         await app.serve(app.application(self.reasons), listener)
 
     async def _tidy(self, store: Store) -> None:

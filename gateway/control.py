@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -55,19 +57,18 @@ class Control:
     async def serve(self, path: Path) -> None:
         """Listen until cancelled."""
         private_folder(path)
-        path.unlink(missing_ok=True)  # of an earlier process: the home's lock is ours
+        listener = _listener(path)
         async with asyncio.TaskGroup() as group:
 
             def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 group.create_task(self._talk(reader, writer), name="terminal")
 
-            server = await asyncio.start_unix_server(connected, path, limit=LONGEST_LINE)
-            path.chmod(0o600)
+            server = await asyncio.start_unix_server(connected, sock=listener, limit=LONGEST_LINE)
             try:
                 await asyncio.Event().wait()
             finally:
                 server.close()
-                path.unlink(missing_ok=True)
+                os.unlink(path)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -122,9 +123,7 @@ class Control:
                 await _write(writer, {"accepted": identity})
                 async with asyncio.TaskGroup() as group:
                     passing = group.create_task(_pass_on(watch, writer), name="frames")
-                    presses = group.create_task(
-                        self._presses(lane, reader, writer), name="presses"
-                    )
+                    presses = group.create_task(self._presses(lane, reader, writer), name="presses")
                     status = await self._answered(identity, over, changed, watch)
                     passing.cancel()
                     presses.cancel()
@@ -177,6 +176,16 @@ class Control:
             if said:
                 await _write(writer, {"frame": Frame("private", text=said).as_json()})
         # The terminal closed its side: what it asked goes on, there is nobody to show it to.
+
+
+def _listener(path: Path) -> socket.socket:
+    """The socket, closed to everybody else before the first connection can come."""
+    path.unlink(missing_ok=True)  # of an earlier process: the home's lock is ours
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.setblocking(False)
+    listener.bind(str(path))
+    path.chmod(0o600)
+    return listener
 
 
 async def _pass_on(watch: Watch, writer: asyncio.StreamWriter) -> None:

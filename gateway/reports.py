@@ -92,10 +92,7 @@ async def turns(store: Store, lane: str | None, limit: int = LATEST) -> list[Jso
     for message in await reads.messages_of(store, [row.id for row in found]):
         if message.turn is not None:
             texts.setdefault(message.turn, []).append(message.text)
-    listed = [
-        await _turn(store, row, "\n\n".join(texts.get(row.id, ()))) for row in reversed(found)
-    ]
-    return listed
+    return [await _turn(store, row, "\n\n".join(texts.get(row.id, ()))) for row in reversed(found)]
 
 
 async def _turn(store: Store, row: TurnRow, text: str) -> Json:
@@ -129,7 +126,9 @@ async def _delivery(store: Store, row: TurnRow) -> str:
     }
     for state in _DELIVERY:
         if state in answers:
-            return "pending" if state in (DeliveryState.IN_FLIGHT, DeliveryState.HELD) else state.value
+            return (
+                "pending" if state in (DeliveryState.IN_FLIGHT, DeliveryState.HELD) else state.value
+            )
     return "pending"
 
 

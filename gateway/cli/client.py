@@ -83,7 +83,10 @@ def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
     cells = [list(columns.values())]
     cells += [[_cell(row.get(field)) for field in columns] for row in rows]
     widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        for line in cells
+    )
     return "\n".join(line.rstrip() for line in lines)
 
 

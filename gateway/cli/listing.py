@@ -59,7 +59,7 @@ def turns(options: argparse.Namespace) -> int:
     settings = config.load()
     if options.release:
         released = asyncio.run(ask(settings, {"do": "release"}, _release))
-        print(f"Released {released['turns']} turns and {released['deliveries']} messages.")  # noqa: T201
+        print(f"Released {released['turns']} turns and {released['deliveries']} messages.")
         return 0
 
     async def down(store: Store, _: People) -> Any:
@@ -68,7 +68,11 @@ def turns(options: argparse.Namespace) -> int:
         except LookupError as fault:
             raise Trouble(str(fault)) from fault
 
-    _show("turns", asyncio.run(ask(settings, {"do": "turns", "lane": options.lane}, down)), options.json)
+    _show(
+        "turns",
+        asyncio.run(ask(settings, {"do": "turns", "lane": options.lane}, down)),
+        options.json,
+    )
     return 0
 
 

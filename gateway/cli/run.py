@@ -39,6 +39,8 @@ async def _live(settings: Settings) -> None:
 def _ready(settings: Settings) -> None:
     address = f"http://{settings.web_host}:{settings.web_port}"
     channels = "Telegram and this machine" if settings.telegram_token else "this machine only"
-    log.info("engine %s, health at %s/readyz, listening to %s", settings.engine.value, address, channels)
+    log.info(
+        "engine %s, health at %s/readyz, listening to %s", settings.engine.value, address, channels
+    )
     log.info('in another terminal: laneway say "hello"')
-    log.info("ready", extra={"event": "ready"})
+    logs.ready(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
@@ -76,6 +77,17 @@ async def _lines() -> AsyncIterator[str]:
         transport.close()
 
 
+_CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
+_ESCAPE = re.compile(r"\\([\\`*_\[\]<>~|&$()#+.!{}-])")
+
+
+def unescaped(markdown: str) -> str:
+    """Markdown as a terminal shows it: escaped characters without their backslash."""
+    pieces = _CODE.split(markdown)  # code stands at the odd places, and stays as it is
+    pieces[::2] = [_ESCAPE.sub(r"\1", piece) for piece in pieces[::2]]
+    return "".join(pieces)
+
+
 class Screen:
     """Messages as they change, on a terminal that only goes forward."""
 
@@ -85,7 +97,7 @@ class Screen:
 
     def show(self, frame: dict[str, Any]) -> None:
         """Print what is new: the rest of a text that grew, or a text that is another one now."""
-        kind, ident, text = frame["kind"], frame["message_id"], frame["text"]
+        kind, ident, text = frame["kind"], frame["message_id"], unescaped(frame["text"])
         if kind == "deleted":
             self._shown.pop(ident, None)
             return

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+
 def application(reasons: Callable[[], Sequence[str]]) -> Starlette:
     """``reasons``: why the gateway cannot do its work now, in plain words; empty when it can."""
 
