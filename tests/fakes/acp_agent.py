@@ -135,7 +135,7 @@ class Turn:
 
     # Sending ----------------------------------------------------------------------------
 
-    def update(self, kind: str, **fields: Any) -> None:
+    def update(self, kind: str, /, **fields: Any) -> None:
         update = {"sessionUpdate": kind, **fields}
         params = {"sessionId": self.session, "update": update}
         self.agent.wire.send({"method": "session/update", "params": params})
@@ -166,6 +166,8 @@ class Turn:
             result["stopReason"] = "cancelled"
         except Failed as failed:
             error = {"code": failed.code, "message": str(failed), "data": {"details": "scripted"}}
+        except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as mistake:
+            error = {"code": -32602, "message": f"in the script: {mistake!r}"}
         if self.usage is not None:
             result["usage"] = self.usage
         self.state["turns"].append([text, "".join(self.said)])

@@ -1,0 +1,30 @@
+"""Fixtures of the engine tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contracts.engine_contract import processes_of
+from tests.engines import scenes
+
+
+@pytest.fixture
+async def make(tmp_path: Path) -> AsyncIterator[Callable[..., scenes.Scene]]:
+    """Makes a scene; at the end its engine is closed and must have left nothing behind."""
+    home, folder = tmp_path / "home", tmp_path / "workspace"
+    home.mkdir()
+    folder.mkdir()
+    made: list[scenes.Scene] = []
+
+    def scene(*options: str, **settings: Any) -> scenes.Scene:
+        made.append(scenes.Scene(home, folder, scenes.engine(home, *options, **settings)))
+        return made[-1]
+
+    yield scene
+    for one in made:
+        await one.engine.close()
+    assert processes_of(home) == []
