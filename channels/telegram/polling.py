@@ -56,6 +56,7 @@ class Poller:
         self._me: Me | None = None
         self._offset: int | None = None
         self._wait = 0  # seconds the next poll may last; 0: is the connection there?
+        self._aside: set[str] = set()  # unreadable ones of the last batch that had new ones
         self._failures = 0
         self._conflicts = 0
         self._conflict_at = -CONFLICT_CALM
@@ -84,6 +85,7 @@ class Poller:
         if self._works():
             group.create_task(self._hooks.up(), name="telegram connected")
         if not updates:
+            self._failures = 0
             # What the offset confirmed is forgotten at Telegram; it may number anew from here.
             self._offset = None
             return
@@ -92,11 +94,11 @@ class Poller:
         if not known:
             raise Uncertain("none of its updates has a number, so nothing can be confirmed")
         self._offset = known[-1] + 1
+        self._failures = 0
 
     def _works(self) -> bool:
         """A poll was answered; whether that is news."""
         self._wait = LONG_POLL
-        self._failures = 0
         if self._clock.monotonic() - self._conflict_at > CONFLICT_CALM:
             self._conflicts = 0
         news = self._reported != Connection()
@@ -106,7 +108,8 @@ class Poller:
     async def _take(self, me: Me, updates: list[object], group: asyncio.TaskGroup) -> None:
         """Store a batch. What cannot be read is stored as such and tried again beside the loop."""
         batch, failed = self._read(me, updates)
-        if failed:
+        if failed := [one for one in failed if repr(one) not in self._aside]:
+            self._aside = {repr(one) for one in failed}
             group.create_task(self._again(me, failed), name="telegram unreadable updates")
         if not batch:
             return

@@ -39,6 +39,7 @@ GENERAL = "1"
 DIRECT_TOPIC = "dm:"  # a person's topic in a channel's direct messages
 _ANONYMOUS_ADMIN = 1087968824
 _RAW_MOST = 20_000
+_LAST_DATE = 2**40
 
 
 def read(update: object, me: Me, now: int) -> Incoming | None:
@@ -89,6 +90,8 @@ def _message(message: Json, me: Me, now: int) -> Message | None:
     address = _address(chat, message)
     forum = string(chat, "type") == "supergroup" and flag(message, "is_topic_message")
     date = integer(message, "date")
+    if date > _LAST_DATE:
+        raise Malformed("date is no date")
     return Message(
         identity=_identity(me, chat, number),
         message_id=str(number),

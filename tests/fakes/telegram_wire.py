@@ -38,6 +38,7 @@ class Server(World):
         self.port = 0
         self._api = Api(self)
         self._poll: asyncio.Future[None] | None = None
+        self._hurried = False
         self._released = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
@@ -76,6 +77,11 @@ class Server(World):
     ) -> None:
         """Answer something that is no JSON, or JSON of another shape."""
         self.faults.append(Fault(method, Way.ANSWER, status, body, "text/html", times=times))
+
+    def hurry(self) -> None:
+        """End the long poll that waits now, or the next one, as if its time were over."""
+        self._hurried = True
+        self.came.set()
 
     def heal(self) -> None:
         """No fault any more; what hangs is let go."""
@@ -203,6 +209,9 @@ class Server(World):
         offset, most = int(fields.get("offset") or 0), int(fields.get("limit") or 100)
         end = time.monotonic() + float(fields.get("timeout") or 0)
         while not (found := self.waiting(offset, most)) and time.monotonic() < end:
+            if self._hurried:
+                self._hurried = False
+                break
             news = asyncio.ensure_future(self.came.wait())
             await asyncio.wait(
                 {news, mine},

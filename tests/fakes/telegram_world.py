@@ -139,6 +139,10 @@ class World:
         self.push(made)
         return made
 
+    def number_updates_from(self, number: int) -> None:
+        """Draw update numbers anew, as Telegram may after a week of silence."""
+        self._update_ids = itertools.count(number)
+
     def push(self, update: object) -> None:
         """Queue anything as an update, and wake who polls."""
         self.updates.append(update)
@@ -147,7 +151,9 @@ class World:
     def waiting(self, offset: int | None, most: int) -> list[object]:
         """Updates not confirmed yet, of the kinds that were asked for."""
         if offset:
-            self.updates = [u for u in self.updates if _number(u) is None or _number(u) >= offset]  # type: ignore[operator]  # a number where there is one
+            numbers = [_number(update) for update in self.updates]
+            before = [at for at, n in enumerate(numbers) if n is not None and n < offset]
+            del self.updates[: before[-1] + 1 if before else 0]
         if self.allowed is not None:
             self.updates = [u for u in self.updates if _kind(u) in (*self.allowed, "")]
         self.came.clear()

@@ -46,6 +46,7 @@ BROKEN = [
     update(text="x", message_id=True),
     update(text="x", message_id=2**70),
     update(text="x", date="today"),
+    update(text="x", date=2**60),
     update({"id": "-100", "type": "supergroup"}, text="x"),
     update({"type": "private"}, text="x"),
     update(text="x", **{"from": None}),
