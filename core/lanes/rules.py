@@ -70,10 +70,12 @@ class Lanes:
             case Configured():
                 self._configured(event)
             case _:
-                # A lane not in memory is idle, and an idle lane stays the same in all of these.
-                before = self._board.lane(event.lane, LaneFacts())
-                after = one_lane.changed(before, event, step)
-                if after is not before:
+                # A lane not in memory is idle, and an idle lane stays the same in all of these;
+                # they bring no facts about it, so it must not get into memory either.
+                before = self._board.get(event.lane)
+                idle = Lane(event.lane, LaneFacts())
+                after = one_lane.changed(before or idle, event, step)
+                if before is not None and after is not before:
                     self._board.put(after)
         self._fill(step)
         return step.commands()
