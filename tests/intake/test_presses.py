@@ -1,0 +1,224 @@
+"""Buttons: every press is answered once, does its work once, and only for those who may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.items import Item
+from core.messages import Address, Press
+from core.store import reads, rows
+from core.turns import Ended, Finished, Origin, Prompted, Renewed, Result, Status
+from tests.fakes.clock import FakeClock
+from tests.intake.scene import ABLE, ANA, BEN, LAB, MAL, Scene, opened
+
+
+async def test_a_strangers_press_is_refused_in_private_and_without_content(scene: Scene) -> None:
+    await scene.mention("work")
+    (turn,) = await scene.turns()
+    button = await scene.button(turn.lane, "stop", turn.id)
+    assert await scene.press(button, MAL, LAB) == "This is not for you."
+    assert scene.rules.cancelled == []
+
+
+async def test_a_button_nobody_knows_is_answered(scene: Scene) -> None:
+    assert "no longer" in await scene.press("gone")
+
+
+async def test_a_press_delivered_twice_works_and_is_answered_once(scene: Scene) -> None:
+    await scene.say("runs")
+    await scene.say("waits")
+    turns = await scene.turns()
+    button = await scene.button(turns[0].lane, "drop")
+    press = Press(
+        "cb:1", "p1", Address("telegram", "700000001"), ANA, "Ana", button, "5", direct=True
+    )
+    await scene.intake.accept([press])
+    await scene.intake.accept([press])
+    assert len(scene.signs.pressed) == 1
+
+
+# The waiting notice
+
+
+async def test_drop_takes_out_the_pressers_newest_waiting_message(scene: Scene) -> None:
+    await scene.mention("runs")
+    for text, sender in (("one", BEN), ("two", BEN), ("three", ANA)):
+        await scene.mention(text, sender)
+    button = await scene.button(f"telegram:{LAB}", "drop")
+    assert "two" in await scene.press(button, BEN, LAB)
+    left = [turn.label for turn in await scene.turns() if turn.status is Status.WAITING]
+    assert left == ["one", "three"]
+
+
+async def test_without_a_waiting_message_the_buttons_of_the_notice_say_so(scene: Scene) -> None:
+    await scene.mention("runs")
+    await scene.mention("waits")
+    for action in ("drop", "steer", "side"):
+        button = await scene.button(f"telegram:{LAB}", action)
+        assert "no message waiting" in await scene.press(button, BEN, LAB)
+
+
+async def test_answer_on_the_side_takes_the_message_out_of_the_queue(scene: Scene) -> None:
+    await scene.say("runs")
+    await scene.say("what are you doing?")
+    button = await scene.button("telegram:700000001", "side")
+    await scene.press(button)
+    _, waited, side = await scene.turns()
+    assert waited.status is Status.DROPPED
+    assert (side.kind, side.status) == ("side", Status.STARTING)
+    said = await reads.messages_of(scene.store, [side.id])
+    assert [one.text for one in said] == ["what are you doing?"]
+
+
+async def test_a_message_keeps_its_place_when_the_agent_has_no_side_answers(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock, able=type(ABLE)()) as scene:
+        await scene.say("runs")
+        await scene.say("waits")
+        button = await scene.button("telegram:700000001", "side")
+        assert "keeps its place" in await scene.press(button)
+        assert [turn.status for turn in await scene.turns()][1] is Status.WAITING
+
+
+async def test_steer_offers_the_message_to_the_running_turn(scene: Scene) -> None:
+    await scene.say("runs")
+    (turn,) = await scene.turns()
+    await scene.rules.take(Item(event=Prompted(turn.id, turn.lane)))
+    await scene.say("also this")
+    await scene.press(await scene.button(turn.lane, "steer"))
+    assert (await scene.turns())[1].offered_to == turn.id
+
+
+# Once more
+
+
+async def cut_off(scene: Scene, text: str = "long work", sender: str = BEN) -> int:
+    """A turn that a restart interrupted, in the group chat."""
+    await scene.mention(text, sender)
+    turn = (await scene.turns())[-1]
+    now = scene.clock.now()
+    started = rows.turn_started(turn.id, now, "demo", "")
+    await scene.rules.take(Item(event=Prompted(turn.id, turn.lane), rows=(started,)))
+    await scene.rules.take(Item(event=Finished(turn.id, turn.lane, Result.DONE)))
+    await scene.rules.take(Item(event=Ended(turn.id, turn.lane, now)))
+    row = await reads.turn(scene.store, turn.id)
+    assert row is not None
+    await scene.store.save(rows.turn(replace(row.turn(), status=Status.INTERRUPTED)))
+    return turn.id
+
+
+async def test_continue_goes_on_with_the_rights_of_the_cut_off_turn(scene: Scene) -> None:
+    turn = await cut_off(scene)
+    button = await scene.button(f"telegram:{LAB}", "continue", turn)
+    assert await scene.press(button, ANA, LAB) == "Going on."
+    after = (await scene.turns())[-1]
+    assert (after.origin, after.person, after.of_turn) == (Origin.CONTINUE, BEN, turn)
+    prompt = (await scene.prompts())[-1]
+    assert prompt.startswith("(You were cut off")
+    assert "repeat nothing" in prompt
+    assert prompt.endswith("long work")
+
+
+async def test_continue_works_once(scene: Scene) -> None:
+    turn = await cut_off(scene)
+    button = await scene.button(f"telegram:{LAB}", "continue", turn)
+    await scene.press(button, BEN, LAB)
+    assert await scene.press(button, ANA, LAB) == "That was pressed already."
+    await scene.intake.go_on(turn)
+    assert len(await scene.turns()) == 2
+
+
+async def test_only_the_person_or_an_admin_continues(tmp_path: Path, clock: FakeClock) -> None:
+    async with opened(tmp_path, clock) as scene:
+        turn = await cut_off(scene, sender=ANA)
+        button = await scene.button(f"telegram:{LAB}", "continue", turn)
+        assert "Only the person" in await scene.press(button, BEN, LAB)
+        assert len(await scene.turns()) == 1
+
+
+async def test_continue_is_withdrawn_by_a_later_turn_and_by_a_fresh_session(
+    scene: Scene,
+) -> None:
+    turn = await cut_off(scene)
+    button = await scene.button(f"telegram:{LAB}", "continue", turn)
+    lane = await reads.lane(scene.store, f"telegram:{LAB}")
+    assert lane is not None
+    await scene.rules.take(Item(event=Renewed(lane.id, scene.ground.facts(lane))))
+    assert "fresh session" in await scene.press(button, ANA, LAB)
+    second = await cut_off(scene, "second")
+    button = await scene.button(f"telegram:{LAB}", "continue", second)
+    await scene.clock.advance(1)
+    await scene.mention("third")
+    third = (await scene.turns())[-1].id
+    await scene.run(third)
+    assert "gone on" in await scene.press(button, ANA, LAB)
+
+
+async def test_a_restart_can_go_on_by_itself_once(scene: Scene) -> None:
+    turn = await cut_off(scene)
+    await scene.intake.go_on(turn)
+    await scene.intake.go_on(turn)
+    assert [one.origin for one in await scene.turns()] == [Origin.PERSON, Origin.CONTINUE]
+
+
+async def test_run_again_asks_the_same_once_more(scene: Scene) -> None:
+    turn = await cut_off(scene, "fetch the report")
+    button = await scene.button(f"telegram:{LAB}", "rerun", turn)
+    await scene.press(button, BEN, LAB)
+    assert (await scene.prompts())[-1] == "fetch the report"
+    assert (await scene.turns())[-1].origin is Origin.PERSON
+
+
+# Settings, places, approvals
+
+
+async def test_a_choice_is_saved_and_its_message_shows_what_holds_now(scene: Scene) -> None:
+    await scene.say("/busy")
+    told = await scene.press(scene.buttons()["side"])
+    assert told == "Saved."
+    lane = await reads.lane(scene.store, "telegram:700000001")
+    assert lane is not None
+    assert lane.busy == "side"
+    last = scene.rules.deliveries[-1]
+    assert (last.target, last.keyboard) == ("500", ())
+
+
+async def test_a_member_cannot_press_an_admins_choice(scene: Scene) -> None:
+    await scene.mention("/engine")
+    told = await scene.press(scene.buttons()["codex"], BEN, LAB)
+    assert "Only admins" in told
+    lane = await reads.lane(scene.store, f"telegram:{LAB}")
+    assert lane is not None
+    assert lane.engine == ""
+
+
+async def test_an_admin_allows_a_place_with_a_button_and_members_may_talk_there(
+    scene: Scene,
+) -> None:
+    await scene.say("/whoami", chat="-100777", addressed=True)
+    assert "telegram:-100777" in scene.said[-1]
+    button = scene.buttons()["Allow here"]
+    assert await scene.press(button, BEN, "-100777") == "This is not for you."
+    assert await scene.press(button, ANA, "-100777") == "Allowed."
+    await scene.say("hello", BEN, chat="-100777", addressed=True)
+    assert len(await scene.turns()) == 1
+
+
+@pytest.mark.parametrize(
+    ("presser", "starter_approves", "may", "admin"),
+    [(ANA, False, True, True), (BEN, False, False, False), (BEN, True, True, False)],
+)
+async def test_an_approval_is_decided_by_whom_the_settings_name(
+    tmp_path: Path, clock: FakeClock, presser: str, starter_approves: bool, may: bool, admin: bool
+) -> None:
+    async with opened(tmp_path, clock, starter_approves=starter_approves) as scene:
+        await scene.mention("deploy", BEN)
+        (turn,) = await scene.turns()
+        button = await scene.button(turn.lane, "approval", turn.id, of=7, choice="allow")
+        told = await scene.press(button, presser, LAB)
+        assert scene.decisions.asked == [(7, "allow", presser, may, admin)]
+        assert told == ("Decided." if may else "Not you.")
