@@ -1,0 +1,344 @@
+"""What each command says and does, through the whole of intake."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core import commands
+from core.channel import ChannelLimits
+from core.commands import COMMANDS, menu
+from core.commands.base import Who
+from core.engines.base import Abilities
+from core.people import Person, Role
+from core.store import reads, rows
+from core.store.records import DeliveryKind, LaneRow
+from core.turns import Busy, Kind, News, Refuse, Status, Tell
+from tests.fakes.clock import FakeClock
+from tests.intake.scene import ANA, BEN, LAB, Scene, opened
+
+HERE = "telegram:700000001"
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Scene]:
+    async with opened(tmp_path, clock) as made:
+        yield made
+
+
+async def lane(scene: Scene, ident: str = HERE) -> LaneRow:
+    found = await reads.lane(scene.store, ident)
+    assert found is not None
+    return found
+
+
+# The table
+
+
+def test_every_command_of_this_version_is_in_the_table() -> None:
+    assert set(COMMANDS) == {
+        "help", "status", "stop", "skip", "queue", "drop", "btw", "busy", "new", "engine", "model",
+        "effort", "approvals", "workspace", "title", "again", "listen", "pause", "resume", "zone",
+        "whoami",
+    }  # fmt: skip
+
+
+def test_the_menu_fits_the_platforms() -> None:
+    for name, line in menu():
+        assert name.islower()
+        assert name.isascii()
+        assert len(name) <= 32
+        assert 3 <= len(line) <= 100
+
+
+def test_members_are_not_offered_what_only_admins_may() -> None:
+    member, admin = Person(BEN, "Ben", Role.MEMBER), Person(ANA, "Ana", Role.ADMIN)
+    only = {name for name, one in COMMANDS.items() if one.who is Who.ADMINS}
+    assert only == {"engine", "approvals", "workspace", "pause", "resume"}
+    assert {name for name, one in COMMANDS.items() if not one.open_to(member)} == only
+    assert all(one.open_to(admin) for one in COMMANDS.values())
+
+
+@pytest.mark.parametrize("text", ["/engine codex", "/approvals full", "/workspace /", "/pause"])
+async def test_a_member_is_told_what_only_admins_may(scene: Scene, text: str) -> None:
+    await scene.say(text, BEN)
+    assert scene.said == [f"Only admins can use {text.split()[0]}."]
+    row = await lane(scene, BEN)
+    assert (row.engine, row.approvals, row.workspace, row.paused) == ("", "", "", False)
+
+
+async def test_a_command_acts_once_however_often_it_is_delivered(scene: Scene) -> None:
+    message = await scene.say("/new")
+    await scene.intake.accept([message])
+    assert len(scene.said) == 1
+    assert (await lane(scene)).epoch == 1
+
+
+async def test_a_commands_answer_goes_before_everything_else(scene: Scene) -> None:
+    await scene.say("/help")
+    assert {one.kind for one in scene.rules.deliveries} == {DeliveryKind.COMMAND}
+
+
+async def test_a_command_is_never_a_prompt_and_does_not_queue(scene: Scene) -> None:
+    await scene.say("runs")
+    await scene.say("/status")
+    assert await scene.prompts() == ["runs"]
+    assert "runs" in scene.said[-1]
+
+
+async def test_an_unknown_word_gets_the_nearest_names(scene: Scene) -> None:
+    await scene.say("/stauts")
+    assert "/status" in scene.said[0]
+    assert await scene.turns() == []
+
+
+async def test_in_a_group_a_bare_command_counts_only_where_the_platform_shows_commands(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        await scene.say("/status", chat=LAB)
+        await scene.say("!status", chat=LAB)
+        assert len(scene.said) == 1
+    async with opened(tmp_path, clock, limits=ChannelLimits()) as scene:
+        await scene.say("/status", chat=LAB)
+        assert scene.said == []
+
+
+# What runs and waits
+
+
+async def test_status_shows_what_runs_waits_and_holds(scene: Scene) -> None:
+    await scene.say("fix the tests")
+    await scene.say("then the docs")
+    await scene.clock.advance(180)
+    await scene.say("/status")
+    text = scene.said[-1]
+    for part in ('"fix the tests"', "Ana", "3 min", "Waiting: 1 message", "demo", "queue"):
+        assert part in text
+
+
+async def test_status_of_an_idle_lane_tells_session_and_cost(scene: Scene) -> None:
+    await scene.say("work")
+    (turn,) = await scene.turns()
+    await scene.run(turn.id)
+    await scene.store.save(
+        rows.usage(turn.id, 1000, 234, 0.0042), rows.session(HERE, "demo", 0, "abc-1", 1)
+    )
+    await scene.say("/status")
+    for part in ("idle", "abc-1", "1,234 tokens", "$0.0042", "1 turn"):
+        assert part in scene.said[-1]
+
+
+async def test_a_fresh_session_is_not_shown_as_the_old_one(scene: Scene) -> None:
+    await scene.say("/new")
+    await scene.store.save(rows.session(HERE, "demo", 0, "old-1", 1))
+    await scene.say("/status")
+    assert "none yet" in scene.said[-1]
+
+
+async def test_queue_lists_and_drop_takes_out_by_number(scene: Scene) -> None:
+    await scene.mention("runs")
+    await scene.mention("one")
+    await scene.mention("two", BEN)
+    await scene.mention("/queue", BEN)
+    assert '1. "one" of Ana' in scene.said[-1]
+    assert '2. "two" of Ben' in scene.said[-1]
+    await scene.mention("/drop 1", BEN)
+    assert "somebody else's" in scene.said[-1]
+    await scene.mention("/drop 7", BEN)
+    assert "from 1 to 2" in scene.said[-1]
+    await scene.mention("/drop 2", BEN)
+    (told,) = scene.told
+    assert isinstance(told, Tell)
+    assert told.news is News.DROPPED
+    await scene.mention("/drop 1", ANA)
+    assert [turn.status for turn in await scene.turns()][1:] == [Status.DROPPED] * 2
+
+
+async def test_queue_and_drop_of_nothing_say_so(scene: Scene) -> None:
+    await scene.say("/queue")
+    await scene.say("/drop 1")
+    assert scene.said == [
+        "Nothing waits here.",
+        "Nothing waits here, so there is nothing to drop.",
+    ]
+
+
+async def test_btw_is_answered_on_the_side(scene: Scene) -> None:
+    await scene.say("runs")
+    await scene.say("/btw what are you doing?")
+    side = (await scene.turns())[-1]
+    assert (side.kind, side.status, side.label) == (
+        Kind.SIDE,
+        Status.STARTING,
+        "what are you doing?",
+    )
+    assert (await scene.prompts())[-1] == "what are you doing?"
+
+
+async def test_a_second_side_answer_is_refused_with_the_reason(scene: Scene) -> None:
+    await scene.say("/btw one")
+    await scene.say("/btw two")
+    (told,) = scene.told
+    assert isinstance(told, Refuse)
+
+
+async def test_btw_says_why_an_agent_has_no_side_answers(tmp_path: Path, clock: FakeClock) -> None:
+    async with opened(tmp_path, clock, able=Abilities()) as scene:
+        await scene.say("/btw hello?")
+        assert "cannot answer on the side" in scene.said[0]
+        assert await scene.turns() == []
+
+
+async def test_again_repeats_the_last_answer(scene: Scene) -> None:
+    await scene.say("/again")
+    await scene.say("work")
+    (turn,) = await scene.turns()
+    await scene.run(turn.id, "**42**")
+    await scene.say("/again")
+    assert scene.said == ["There is no answer in this thread yet.", "**42**"]
+
+
+async def test_pause_keeps_messages_and_resume_lets_them_run(scene: Scene) -> None:
+    await scene.say("/pause")
+    assert (await lane(scene)).paused
+    await scene.say("waits")
+    assert [turn.status for turn in await scene.turns()] == [Status.WAITING]
+    await scene.say("/resume")
+    assert [turn.status for turn in await scene.turns()] == [Status.STARTING]
+
+
+async def test_pause_all_holds_every_lane_and_is_stored(scene: Scene) -> None:
+    await scene.say("/pause all")
+    await scene.mention("waits", BEN)
+    assert [turn.status for turn in await scene.turns()] == [Status.WAITING]
+    assert [row.scope for row in await reads.pauses(scene.store)] == ["all"]
+    await scene.say("/resume")
+    assert "/resume all" in scene.said[-1]
+    await scene.say("/resume all")
+    assert [turn.status for turn in await scene.turns()] == [Status.STARTING]
+    assert await reads.pauses(scene.store) == []
+
+
+# How a lane works
+
+
+async def test_busy_is_saved_and_used_for_the_next_message(scene: Scene) -> None:
+    await scene.say("/busy")
+    assert set(scene.buttons()) == set(Busy)
+    await scene.say("/busy sometimes")
+    assert "Choices" in scene.said[-1]
+    await scene.say("/busy collect")
+    await scene.say("runs")
+    await scene.say("one")
+    await scene.say("two")
+    assert await scene.prompts() == ["runs", "one\n\ntwo"]
+
+
+async def test_new_starts_a_fresh_session_and_leaves_what_runs(scene: Scene) -> None:
+    await scene.say("runs")
+    await scene.say("/new")
+    assert "ends as it is" in scene.said[-1]
+    assert (await lane(scene)).epoch == 1
+    assert scene.rules.cancelled == []
+
+
+async def test_another_engine_has_its_own_model(scene: Scene) -> None:
+    await scene.say("/model big-1")
+    await scene.say("/effort high")
+    row = await lane(scene)
+    assert (row.model, row.effort) == ("big-1", "high")
+    await scene.say("/engine codex")
+    row = await lane(scene)
+    assert (row.engine, row.model, row.effort) == ("codex", "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("/engine nosuch", "Choices: codex, demo"),
+        ("/effort enormous", "Choices"),
+        ("/model two words", "one word"),
+        ("/approvals maybe", "ask, auto, full"),
+        ("/listen all", "nothing to set"),
+        ("/zone Mars/Base", "do not know the time zone"),
+        ("/workspace relative/path", "whole path"),
+        ("/pause forever", "/pause all"),
+    ],
+)
+async def test_a_value_that_does_not_fit_is_refused_with_what_does(
+    scene: Scene, text: str, part: str
+) -> None:
+    await scene.say(text)
+    assert part in scene.said[-1]
+    row = await lane(scene)
+    assert (row.engine, row.effort, row.model, row.approvals) == ("", "", "", "")
+
+
+@pytest.mark.parametrize("name", ["engine", "model", "effort", "approvals", "busy"])
+async def test_without_a_value_each_shows_what_holds_and_offers_the_rest(
+    scene: Scene, name: str
+) -> None:
+    await scene.say(f"/{name}")
+    assert "of this thread" in scene.said[0]
+    assert scene.buttons()
+
+
+async def test_a_workspace_must_exist_and_hold_no_secrets(scene: Scene, tmp_path: Path) -> None:
+    project = tmp_path.parent / f"{tmp_path.name}-project"
+    await scene.say(f"/workspace {project}")
+    assert "no folder" in scene.said[-1]
+    project.mkdir()
+    await scene.say(f"/workspace {project}/../{project.name}")
+    assert (await lane(scene)).workspace == str(project.resolve())
+    (project / "sly").symlink_to(tmp_path)
+    for secret in (tmp_path, project / "sly", tmp_path / "workspaces"):
+        secret.mkdir(exist_ok=True)
+        await scene.say(f"/workspace {secret}")
+        assert "secrets" in scene.said[-1]
+    await scene.say("/workspace default")
+    assert (await lane(scene)).workspace == ""
+
+
+async def test_a_title_is_stored_and_shown_on_the_platform(scene: Scene) -> None:
+    await scene.say("/title  Release   notes")
+    assert (await lane(scene)).title == "Release notes"
+    assert scene.signs.titles == [(HERE, "Release notes")]
+
+
+async def test_listen_mention_makes_an_engaged_thread_need_mentions(scene: Scene) -> None:
+    more = {"thread": "36", "engages": True}
+    await scene.mention("start", **more)
+    await scene.mention("/listen mention", **more)
+    await scene.say("not for you", chat=LAB, **more)
+    assert len(await scene.turns()) == 1
+    await scene.mention("/listen all", **more)
+    await scene.say("for you", chat=LAB, **more)
+    assert len(await scene.turns()) == 2
+
+
+async def test_a_zone_is_known_by_any_spelling_and_kept(scene: Scene) -> None:
+    await scene.say("/zone europe/berlin", BEN)
+    await scene.say("/zone", BEN)
+    assert "Europe/Berlin" in scene.said[-1]
+    await scene.say("/zone Europe/Berlim", BEN)
+    assert "Europe/Berlin" in scene.said[-1]
+
+
+async def test_help_shows_each_person_what_that_person_may(scene: Scene) -> None:
+    await scene.say("/help", BEN)
+    await scene.say("/help", ANA)
+    member, admin = scene.said
+    assert "/pause" not in member
+    assert "/pause" in admin
+
+
+def test_an_answer_never_needs_more_than_its_situation() -> None:
+    assert commands.nearest("zzz").startswith("I do not know /zzz")
