@@ -33,6 +33,14 @@ class Locked(StoreError):
 class Damaged(StoreError):
     """The database file is damaged. It was left exactly as it is."""
 
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(
+            f"the database {file} is damaged ({reason}). It was left as it is. Go back to a "
+            "backup with `laneway restore --force FILE`, or move the file and those beside it "
+            "(-wal, -shm) away to start empty."
+        )
+        self.reason = reason
+
 
 class Newer(StoreError):
     """The database was written by a newer version."""

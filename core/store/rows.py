@@ -419,3 +419,18 @@ def release() -> tuple[Row, ...]:
         ("release.messages", {}),
         ("release.deliveries", {}),
     )
+
+
+KEPT = 30 * 24 * 3600 * 1000  # ms; platforms redeliver for a day or so
+TIDIED_AT_ONCE = 2000
+
+
+def tidy(now: int) -> tuple[Row, ...]:
+    """Delete what has served its time: a bounded number of each kind, so call it now and then."""
+    old = {"before": now - KEPT, "limit": TIDIED_AT_ONCE}
+    return (
+        ("tidy.seen", old),
+        ("tidy.buttons", old),
+        ("tidy.unreadable", old),
+        ("tidy.pairings", {"before": now}),
+    )

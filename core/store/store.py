@@ -16,8 +16,8 @@ from pathlib import Path
 import aiosqlite
 
 from core.clock import Clock
-from core.store import home, integrity
-from core.store.errors import StoreError, curable
+from core.store import copies, home, integrity
+from core.store.errors import Damaged, StoreError, curable
 from core.store.migrate import migrate
 from core.store.queries import queries
 from core.store.rows import Row
@@ -159,6 +159,10 @@ class Store:
         """Whether something is being stored or read at this moment."""
         return self._fetching > 0 or self._writer.busy
 
+    async def backup(self, target: Path) -> None:
+        """Copy the database as it is at this moment; writing goes on meanwhile."""
+        await asyncio.to_thread(copies.backup, self.path, target)
+
     async def _count_ids(self) -> None:
         last = {}
         for kind in ("turn", "message", "delivery", "approval", "rule"):
@@ -188,17 +192,9 @@ class Store:
 
     async def _examine(self) -> None:
         """The check of a large file, beside everything else."""
-        async with aiosqlite.connect(self.path, timeout=BUSY_SECONDS) as connection:
-            await connection.execute("PRAGMA query_only = ON")
-            try:
-                found = await connection.execute_fetchall("PRAGMA quick_check(1)")
-            except sqlite3.DatabaseError as error:
-                self._damage = str(integrity.damaged(self.path, str(error)))
-            else:
-                finding = next(iter(found))[0]
-                if finding != "ok":
-                    self._damage = str(integrity.damaged(self.path, finding))
-        if self._damage:
+        reason = await integrity.examine(self.path)
+        if reason:
+            self._damage = str(Damaged(str(self.path), reason))
             log.error("%s", self._damage)
 
 

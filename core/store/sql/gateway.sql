@@ -60,6 +60,10 @@ UPDATE deliveries SET state = CASE WHEN state = 'in_flight' AND target = '' THEN
     ELSE 'held' END
 WHERE state IN ('pending', 'in_flight', 'held') AND state <> 'held';
 
+-- name: hold.processes
+-- phase: 40
+DELETE FROM processes;
+
 -- name: release.turns
 -- order: strict
 UPDATE turns SET held = 0
@@ -89,6 +93,11 @@ DELETE FROM buttons WHERE id IN (
 -- name: tidy.pairings
 -- order: strict
 DELETE FROM pairings WHERE expires_at < :before;
+
+-- name: tidy.unreadable
+-- order: strict
+DELETE FROM unreadable WHERE identity IN (
+    SELECT identity FROM unreadable WHERE at < :before ORDER BY at LIMIT :limit);
 
 -- name: seen.aside
 SELECT identity, at, error FROM seen WHERE error <> '' ORDER BY at DESC LIMIT :limit;

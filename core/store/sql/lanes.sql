@@ -79,19 +79,3 @@ SELECT * FROM lanes WHERE channel = :channel AND chat = :chat ORDER BY id;
 
 -- name: lane.all
 SELECT * FROM lanes ORDER BY id;
-
--- name: lane.list
--- A lane with what runs in it and how much waits.
-SELECT lanes.*,
-    (SELECT max(t.id) FROM turns t
-        WHERE t.lane = lanes.id AND t.kind <> 'side' AND t.held = 0
-        AND t.status IN ('starting', 'running')) AS running,
-    (SELECT count(*) FROM turns t
-        WHERE t.lane = lanes.id AND t.status = 'waiting') AS waiting,
-    (SELECT count(*) FROM approvals a
-        WHERE a.lane = lanes.id AND a.state = 'asked') AS asking,
-    (SELECT s.session FROM sessions s
-        WHERE s.lane = lanes.id AND s.engine = CASE WHEN lanes.engine = '' THEN :engine
-            ELSE lanes.engine END
-        AND s.epoch = lanes.epoch AND s.quarantined = '') AS session
-FROM lanes ORDER BY id;

@@ -65,12 +65,6 @@ SELECT * FROM turns WHERE lane = :lane AND kind <> 'side' AND id <> :id
 AND started_at > (SELECT coalesce(started_at, received_at) FROM turns WHERE id = :id)
 ORDER BY started_at DESC LIMIT 1;
 
--- name: turn.deliveries
--- Per turn, what became of its answer: how many parts of it are in each state.
-SELECT turn, state, count(*) AS parts FROM deliveries
-WHERE kind IN ('answer', 'file') AND turn >= :first AND turn <= :last
-GROUP BY turn, state;
-
 -- name: message.new
 -- phase: 30
 INSERT INTO messages (seq, identity, lane, turn, person, person_name, message_id, text, extra, at)
@@ -89,9 +83,6 @@ UPDATE messages SET turn = :into WHERE turn = :turn;
 -- key: identity
 UPDATE messages SET text = :text WHERE identity = :identity AND (turn IS NULL OR turn IN (
     SELECT id FROM turns WHERE status IN ('waiting', 'starting', 'running')));
-
--- name: message.of_turns
-SELECT * FROM messages WHERE turn >= :first AND turn <= :last ORDER BY seq;
 
 -- name: message.of_turn
 SELECT * FROM messages WHERE turn = :turn ORDER BY seq;
