@@ -21,10 +21,10 @@ from channels.telegram.calls import Calls
 from channels.telegram.content import Me
 from channels.telegram.errors import TOKEN_REFUSED, TokenRefused
 from channels.telegram.fields import Json, Malformed, as_object, string
-from channels.telegram.files import copy, download
+from channels.telegram.files import Source, copy, download
 from channels.telegram.polling import Hooks, Poller
 from channels.telegram.setup import Menu, hints
-from channels.telegram.wire import Wire
+from channels.telegram.wire import Wire, trust_of
 from core.channel import (
     Action,
     ChannelLimits,
@@ -51,7 +51,13 @@ class TelegramChannel:
 
     name = "telegram"
 
-    def __init__(self, token: str, clock: Clock, api_base: str = OFFICIAL) -> None:
+    def __init__(
+        self,
+        token: str,
+        clock: Clock,
+        api_base: str = OFFICIAL,
+        answer_within: float = 10.0,
+    ) -> None:
         base = api_base.rstrip("/")
         self._token = token
         self._clock = clock
@@ -64,15 +70,17 @@ class TelegramChannel:
             file_in=_FILE_LOCAL if own_server else _FILE_IN,
             file_out=_FILE_LOCAL if own_server else _FILE_OUT,
         )
+        self._trust = trust_of(base)
         self._request = HTTPXRequest(
             connection_pool_size=32,
             connect_timeout=10.0,
-            read_timeout=20.0,
+            read_timeout=answer_within,
             write_timeout=20.0,
             pool_timeout=10.0,
             media_write_timeout=120.0,
+            httpx_kwargs={"verify": self._trust},
         )
-        self._wire = Wire(token, base)
+        self._wire = Wire(token, base, self._trust)
         # Both requests are ours to close; the library's own set-up would need Telegram to answer.
         self._bot = Bot(
             token,
@@ -145,7 +153,8 @@ class TelegramChannel:
         if self._own_server and path.startswith(("/", "file:")):
             await copy(Path(path.removeprefix("file://")), file.name, target)
             return
-        await download(f"{self._files}/{path}", file.name, target, most, self._token)
+        source = Source(f"{self._files}/{path}", self._token, self._trust)
+        await download(source, file.name, target, most)
 
     async def menu(self, commands: Sequence[tuple[str, str]]) -> None:
         """Offer commands (name, what it does) in Telegram's menu; now, or once it is reachable."""

@@ -47,6 +47,7 @@ from core.channel import (
 from core.messages import Address, Keyboard, Part, Receipt, clean
 
 TEXT_MOST, CAPTION_MOST, ANSWER_MOST, TITLE_MOST = 4096, 1024, 200, 128
+UPLOAD_ANSWER = 60.0  # seconds: Telegram answers after it has looked into the file
 _PHOTO_MOST = 10_000_000
 _PHOTOS = (".jpg", ".jpeg", ".png", ".webp")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
@@ -143,6 +144,7 @@ class Calls:
                     caption_entities=entities,
                     message_thread_id=thread,
                     direct_messages_topic_id=direct,
+                    read_timeout=UPLOAD_ANSWER,
                 )
             else:
                 request = self._bot.send_document(
@@ -153,6 +155,7 @@ class Calls:
                     message_thread_id=thread,
                     direct_messages_topic_id=direct,
                     disable_content_type_detection=True,
+                    read_timeout=UPLOAD_ANSWER,
                 )
             sent = await self.call(request)
         return Done(str(sent.message_id))

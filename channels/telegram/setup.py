@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from channels.telegram.fields import Json, Malformed, as_object, integer, string
-from channels.telegram.wire import Wire
+from channels.telegram.wire import Wire, trust_of
 from core.channel import SendError
 
 SCOPES = ("default", "all_private_chats", "all_group_chats")
@@ -51,7 +51,8 @@ def hints(facts: Json) -> list[str]:
 
 async def check(token: str, base: str) -> list[Finding]:
     """The findings for ``laneway doctor``: token, webhook, what the bot may see."""
-    wire = Wire(token, base.rstrip("/"))
+    base = base.rstrip("/")
+    wire = Wire(token, base, trust_of(base))
     try:
         return await _findings(wire)
     finally:

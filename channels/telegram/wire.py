@@ -7,8 +7,10 @@ malformed; here the answer stays JSON. It must not know what an update means.
 from __future__ import annotations
 
 import json
+import ssl
 from urllib.parse import urlencode
 
+import httpx
 from telegram import error
 from telegram.request import HTTPXRequest
 
@@ -18,16 +20,27 @@ from channels.telegram.fields import Json, as_object, integer, string
 from channels.telegram.updates import KINDS
 from core.channel import Uncertain
 
+Trust = ssl.SSLContext | bool
 _SLACK = 10.0  # seconds an answer may take beyond what the long poll asks for
+
+
+def trust_of(base: str) -> Trust:
+    """Whom to trust; one for all connections, because each costs megabytes and milliseconds."""
+    return False if base.startswith("http://") else httpx.create_ssl_context()
 
 
 class Wire:
     """Raw calls over a connection of their own, so that a long poll never holds up a send."""
 
-    def __init__(self, token: str, base: str) -> None:
+    def __init__(self, token: str, base: str, trust: Trust) -> None:
         self._token = token
         self._url = f"{base}/bot{token}"
-        self._request = HTTPXRequest(connection_pool_size=4, connect_timeout=10.0, pool_timeout=5.0)
+        self._request = HTTPXRequest(
+            connection_pool_size=4,
+            connect_timeout=10.0,
+            pool_timeout=5.0,
+            httpx_kwargs={"verify": trust},
+        )
 
     async def close(self) -> None:
         """Give back the connections."""
