@@ -13,6 +13,8 @@ from typing import Any
 from core.channel import Channel
 from core.clock import Clock
 
+Finding = tuple[str, bool, str, str]  # what, whether it is well, what was seen, what to do
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -38,7 +40,16 @@ async def telegram(clock: Clock, *, token: str, api_base: str) -> AsyncIterator[
         yield Opened(channel, channel.menu)
 
 
+async def check_telegram(*, token: str, api_base: str) -> Sequence[Finding]:
+    from channels.telegram.setup import check
+
+    return await check(token, api_base)
+
+
 OPENERS: Mapping[str, Callable[..., AbstractAsyncContextManager[Opened]]] = {"telegram": telegram}
+CHECKS: Mapping[str, Callable[..., Coroutine[None, None, Sequence[Finding]]]] = {
+    "telegram": check_telegram
+}
 
 
 def open_channel(wanted: Wanted, clock: Clock) -> AbstractAsyncContextManager[Opened]:

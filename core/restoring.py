@@ -29,11 +29,16 @@ class StoredState:
     paused_engines: frozenset[str]
     previews: Mapping[int, Delivery]  # what a cut-off turn still shows, by turn
     sources: Mapping[int, tuple[str, ...]]  # the platform's ids of each turn's messages
+    held: bool = False  # what a restored backup held back, and is let go now
+    released: tuple[Delivery, ...] = ()  # of those, what was not sent
 
 
-async def stored_state(store: Store, defaults: Defaults) -> StoredState:
-    """Everything `Lanes.restore` wants, and what is needed to close what a crash left open."""
-    open_turns = await reads.open_turns(store)
+async def stored_state(store: Store, defaults: Defaults, *, held: bool = False) -> StoredState:
+    """Everything `Lanes.restore` wants, and what is needed to close what a crash left open.
+
+    ``held``: instead, what a restored backup holds back.
+    """
+    open_turns = await (reads.held_turns(store) if held else reads.open_turns(store))
     facts: dict[str, LaneFacts] = {}
     for lane in {row.lane for row in open_turns}:
         stored = await reads.lane(store, lane)
@@ -59,4 +64,5 @@ async def stored_state(store: Store, defaults: Defaults) -> StoredState:
         ),
         previews=previews,
         sources=sources,
+        held=held,
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core import restoring, turns
 from core.clock import Clock
@@ -24,8 +24,8 @@ from core.lanes.board import Mark
 from core.notices import Notices
 from core.preparing import Defaults
 from core.running import Running, TurnLife
-from core.store import rows
-from core.store.records import Delivery
+from core.store import reads, rows
+from core.store.records import Delivery, DeliveryState
 from core.store.rows import Row
 from core.store.store import Store
 from core.store.writer import Unit
@@ -282,6 +282,16 @@ class Runner:
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
         await self._notices.restore()
 
+    async def release(self) -> tuple[int, int]:
+        """Let go of what a restored backup held back; how many turns and deliveries that were."""
+        state = await restoring.stored_state(self._store, self._defaults, held=True)
+        held = await reads.deliveries_held(self._store)
+        deliveries = [replace(delivery, state=DeliveryState.PENDING) for delivery in held]
+        self._sources.update(state.sources)
+        step = _Restoring(self, replace(state, released=tuple(deliveries)))
+        await self._store.commit(Unit(None, step.decide, step.undo, step.done))
+        return len(state.turns), len(deliveries)
+
     async def _drain(self, group: asyncio.TaskGroup, patience: float) -> None:
         await self.take(Item(event=DrainAsked()))
         log.info("shutting down: %d turns still run", len(self._running))
@@ -320,6 +330,7 @@ class _Restoring:
         said = telling.of(self.commands)
         self.deliveries += said.deliveries
         return [
+            *(rows.release() if state.held else ()),
             *rows_of(self.commands, self.runner.now()),
             *said.rows,
             *(rows.delivery(delivery) for delivery in self.deliveries),
@@ -329,4 +340,5 @@ class _Restoring:
         self.runner.lanes.undo(self.mark)
 
     def done(self) -> None:
+        self.runner.telling.deliver(self.state.released)
         self.runner.carry_out(self.commands, self.deliveries)

@@ -28,16 +28,8 @@ from core.store import reads, rows
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import Control
-from gateway.parts import (
-    DATABASE,
-    Ledger,
-    Parts,
-    assemble,
-    lists,
-    make_engines,
-    new_id,
-    wanted_channels,
-)
+from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, new_id, wanted_channels
+from gateway.paths import DATABASE
 from gateway.reports import Reports
 from gateway.socket_path import socket_path
 from gateway.web.listener import listen
@@ -89,7 +81,7 @@ class Gateway:
                 opened = await stack.enter_async_context(open_channel(wanted, clock))
                 channels[wanted.name] = opened.channel
                 menus.append(opened.menu)
-            engines = make_engines(settings, clock, Ledger(store))
+            engines = make_engines(settings, clock, StoreLedger(store))
             for engine in engines.values():
                 stack.push_async_callback(engine.close)
             people = People(lists(settings))

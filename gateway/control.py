@@ -22,7 +22,6 @@ from core.lane_ids import local_name
 from core.store import reads
 from core.store.store import Store
 from core.turns import Turn
-from gateway.socket_path import private_folder
 
 log = logging.getLogger("laneway.control")
 
@@ -56,7 +55,6 @@ class Control:
 
     async def serve(self, path: Path) -> None:
         """Listen until cancelled."""
-        private_folder(path)
         listener = _listener(path)
         async with asyncio.TaskGroup() as group:
 

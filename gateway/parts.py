@@ -15,7 +15,7 @@ from core.channel import Channel
 from core.clock import Clock
 from core.engines.acp import AcpEngine
 from core.engines.demo import demo_engine
-from core.engines.processes import Record
+from core.engines.processes import Ledger, Record
 from core.ground import Ground, House
 from core.intake import Intake
 from core.lane_ids import channel_of
@@ -33,9 +33,9 @@ from core.telling import Telling
 from core.turns import Limits
 from gateway.config import Settings
 from gateway.control import OWNER
+from gateway.paths import APPROVALS
 from gateway.settings_table import Approvers, EngineName
 
-DATABASE = "laneway.db"  # in the home
 SIDES_IN_ALL = 4
 
 
@@ -44,7 +44,7 @@ def new_id() -> str:
     return secrets.token_urlsafe(16)
 
 
-class Ledger:
+class StoreLedger:
     """Keeps records of engine processes in the store."""
 
     def __init__(self, store: Store) -> None:
@@ -150,7 +150,7 @@ def assemble(
         people.name,
         settings.approval_timeout,
         settings.approval_timeout_unattended,
-        settings.home / "approvals",
+        settings.home / APPROVALS,
     )
     rules = limits(settings)
     telling = Telling(

@@ -37,6 +37,12 @@ class Look(Protocol):
     def since(self, turn: int) -> int | None: ...
 
 
+class Running(Look, Protocol):
+    """The runner, where something is changed."""
+
+    async def release(self) -> tuple[int, int]: ...
+
+
 def instant(at: int | None) -> str | None:
     """ISO 8601 with offset, in UTC."""
     if not at:
@@ -164,10 +170,10 @@ Answer = Callable[[Mapping[str, Any]], Awaitable[Any]]
 class Reports:
     """The requests of the local socket, by name."""
 
-    def __init__(self, store: Store, engine: str, look: Look, known: People) -> None:
+    def __init__(self, store: Store, engine: str, runner: Running, known: People) -> None:
         self._store = store
         self._engine = engine
-        self._look = look
+        self._runner = runner
         self._people = known
 
     def asks(self) -> dict[str, Answer]:
@@ -176,16 +182,21 @@ class Reports:
             "turns": self._turns,
             "people": self._list_people,
             "pair": self._pair,
+            "release": self._release,
         }
 
     async def _lanes(self, _: Mapping[str, Any]) -> list[Json]:
-        return await lanes(self._store, self._engine, self._look)
+        return await lanes(self._store, self._engine, self._runner)
 
     async def _turns(self, request: Mapping[str, Any]) -> list[Json]:
         return await turns(self._store, request.get("lane"))
 
     async def _list_people(self, _: Mapping[str, Any]) -> list[Json]:
         return await people(self._store, self._people)
+
+    async def _release(self, _: Mapping[str, Any]) -> Json:
+        turns, deliveries = await self._runner.release()
+        return {"turns": turns, "deliveries": deliveries}
 
     async def _pair(self, request: Mapping[str, Any]) -> Json:
         return await pair(self._store, self._people, str(request.get("code", "")))

@@ -24,9 +24,11 @@ def socket_path(home: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"laneway-{os.getuid()}-{name}" / "laneway.sock"
 
 
-def private_folder(path: Path) -> None:
-    """Make the socket's folder if it is not there; refuse one that others could have made."""
+def private_folder(path: Path, home: Path) -> None:
+    """Make the socket's temporary folder; refuse one that others could have made."""
     folder = path.parent
+    if folder == home:
+        return  # the store sees to the home itself
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:

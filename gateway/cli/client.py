@@ -14,11 +14,9 @@ from core.people import People
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import LONGEST_LINE
+from gateway.paths import DATABASE
 from gateway.socket_path import socket_path
-
-
-class Trouble(Exception):
-    """The command cannot do its work; the message says why and what to do."""
+from gateway.trouble import Trouble
 
 
 class Talk:
@@ -65,7 +63,7 @@ async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
             async for answer in gateway.answers():
                 return answer["result"]
             raise Trouble("the gateway ended before it answered; try again")
-    from gateway.parts import DATABASE, lists
+    from gateway.parts import lists
 
     path = settings.home / DATABASE
     if not path.exists():

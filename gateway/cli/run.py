@@ -8,9 +8,13 @@ import logging
 import signal
 
 from core.clock import SystemClock
+from core.store.errors import StoreError
 from gateway import config, logs
 from gateway.app import Gateway
 from gateway.config import Settings
+from gateway.socket_path import UnsafeSocket, private_folder, socket_path
+from gateway.trouble import Trouble
+from gateway.web.listener import PortTaken
 
 log = logging.getLogger("laneway")
 
@@ -23,7 +27,11 @@ def main(options: argparse.Namespace) -> int:
     """0 after SIGTERM or SIGINT."""
     settings = config.load()
     logs.set_up(settings)
-    asyncio.run(_live(settings))
+    try:
+        private_folder(socket_path(settings.home), settings.home)
+        asyncio.run(_live(settings))
+    except (StoreError, PortTaken, UnsafeSocket) as fault:
+        raise Trouble(str(fault)) from fault
     return 0
 
 

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from gateway import config
-from gateway.cli.client import Talk, Trouble, talk
+from gateway.cli.client import Talk, talk
 from gateway.config import Settings
+from gateway.trouble import Trouble
 
 NOT_RUNNING = "the gateway is not running here; start it in another terminal with: laneway run"
 

@@ -1,0 +1,115 @@
+"""``laneway doctor``: every check, and how to mend what fails. It changes nothing."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from channels import registry
+from core.clock import SystemClock
+from core.engines.base import Finding
+from core.engines.processes import NoLedger
+from core.store import integrity
+from core.store.errors import StoreError
+from gateway import config
+from gateway.config import BadSettings, Settings
+from gateway.parts import make_engines, wanted_channels
+from gateway.paths import DATABASE
+from gateway.socket_path import socket_path
+
+LITTLE_SPACE = 200_000_000  # bytes free below which a disk is called almost full
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="an array of objects")
+
+
+def main(options: argparse.Namespace) -> int:
+    """0 when everything is well, 1 when something wants mending."""
+    try:
+        settings = config.load()
+    except BadSettings as fault:
+        findings = [Finding("settings", False, problem, "") for problem in fault.problems]
+    else:
+        findings = [Finding("settings", True, "all of them can be read")]
+        findings += asyncio.run(_all(settings))
+    if options.json:
+        print(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
+    else:
+        _show(findings)
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}")
+        if finding.fix:
+            print(f"      → {finding.fix}")
+    wrong = sum(not finding.ok for finding in findings)
+    print("All is well." if not wrong else f"{wrong} of {len(findings)} want mending.")
+
+
+async def _all(settings: Settings) -> list[Finding]:
+    findings = [*_home(settings.home), _people(settings)]
+    async for some in _parts(settings):
+        findings += some
+    return findings
+
+
+def _home(home: Path) -> list[Finding]:
+    """The home, the database in it, the disk it lies on, and whether a gateway runs there."""
+    if not home.exists():
+        return [Finding("home", True, f"{home} is made at the first start")]
+    mode = home.stat().st_mode & 0o777
+    closed = mode & 0o077 == 0
+    found = [
+        Finding("home", closed, f"{home}, mode {mode:o}", "" if closed else f"chmod 700 {home}")
+    ]
+    free = shutil.disk_usage(home).free
+    fix = "" if free > LITTLE_SPACE else "free some space: nothing can be stored on a full disk"
+    found.append(Finding("disk", free > LITTLE_SPACE, f"{free // 1_000_000} MB free", fix))
+    database = home / DATABASE
+    if database.exists():
+        found.append(_database(database))
+    running = socket_path(home).exists()
+    found.append(Finding("gateway", True, "runs" if running else "does not run"))
+    return found
+
+
+def _database(path: Path) -> Finding:
+    try:
+        whole = integrity.check(path)
+    except StoreError as fault:
+        return Finding("database", False, str(fault), "laneway restore FILE puts a backup back")
+    detail = "whole" if whole else "its structure is whole; it is too large to read it all here"
+    return Finding("database", True, f"{path.name} ({path.stat().st_size // 1000} kB) is {detail}")
+
+
+def _people(settings: Settings) -> Finding:
+    if not settings.telegram_token:
+        return Finding("people", True, "no platform is set up; the terminal of this machine is")
+    count = len(settings.admins)
+    fix = "" if count else "send /whoami to the bot, then set LANEWAY_ADMINS, or: laneway pair CODE"
+    return Finding("people", bool(count), f"{count} admins, {len(settings.members)} members", fix)
+
+
+async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
+    for wanted in wanted_channels(settings):
+        found = await registry.CHECKS[wanted.name](**wanted.options)
+        yield [Finding(*one) for one in found]
+    chosen: Callable[[str], bool] = {settings.engine.value, "demo"}.__contains__
+    for name, engine in make_engines(settings, SystemClock(), NoLedger()).items():
+        if chosen(name):
+            yield list(await engine.check())
+    if settings.engine.value not in make_engines(settings, SystemClock(), NoLedger()):
+        yield [
+            Finding(
+                "engine", False, f"{settings.engine.value} is not part of this version",
+                "set LANEWAY_ENGINE to demo, or to acp with LANEWAY_ACP_COMMAND",
+            )
+        ]  # fmt: skip
