@@ -94,7 +94,7 @@ class AcpRun:
             try:
                 opened = await self._opened()
             except EngineError as error:
-                yield self._unopened(error)
+                yield await self._unopened(error)
                 return
             if opened is None:
                 yield Finished(Result.CANCELLED)
@@ -179,10 +179,11 @@ class AcpRun:
         self._peer = opened.peer
         return None if self._stopping.is_set() else opened
 
-    def _unopened(self, error: EngineError) -> Event:
+    async def _unopened(self, error: EngineError) -> Event:
         if self._stopping.is_set():
             return Finished(Result.CANCELLED)
         if isinstance(error, Gone) and self._child is not None:
+            await self._child.exited(1.0)
             self._log_stderr(self._child)
             how = _how_it_ended(self._child)
             return Unsent(
@@ -340,7 +341,7 @@ class AcpRun:
 
     async def _end(self, child: Child, grace: float, *, wait: bool = False) -> None:
         survivors = await child.end(grace, answered=self._answered if wait else None)
-        if survivors:
+        if survivors and not self.quarantine:
             pids = ", ".join(map(str, survivors))
             self.quarantine = f"processes of its agent would not end: {pids}"
             log.error("%s: %s", self._request.lane, self.quarantine)

@@ -25,6 +25,7 @@ from core.engines.base import EngineUnready
 MARK = "LANEWAY_TURN_MARK"  # in the environment of everything an engine starts
 INHERITED = ("HOME", "PATH", "LANG", "LC_ALL", "TZ", "TERM")
 STDERR_TAIL = 16 * 1024
+LAST_WORDS = 0.25  # seconds of silence after the exit until the output counts as ended
 READ_AHEAD = 1024 * 1024  # the stream stops reading the pipe at twice this
 LINE_LIMIT = 64 * 1024 * 1024
 SWEEP = 1.0  # seconds after KILL until what is still alive is set aside
@@ -110,17 +111,34 @@ class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
         super().__init__(limit=READ_AHEAD, loop=loop)
         self.tail = bytearray()
         self.exited = asyncio.Event()
+        self.awaited = False  # somebody waits for output, so the pipe is being read
+        self.closed = False
+        self._timer = loop.call_later
+        self._pieces = 0
+        self._ended = False
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         if fd == 2 and isinstance(data, bytes):
             self.tail += data[-STDERR_TAIL:]
             del self.tail[:-STDERR_TAIL]
-            return
-        super().pipe_data_received(fd, data)
+        elif not self._ended:
+            self._pieces += 1
+            super().pipe_data_received(fd, data)
 
     def process_exited(self) -> None:
         self.exited.set()
+        self._timer(LAST_WORDS, self._end_output, self._pieces)
         super().process_exited()
+
+    def _end_output(self, pieces: int) -> None:
+        """End the output of a program that is gone, although a child of it may hold the pipe."""
+        if self.closed or self.stdout is None:
+            return
+        if self.awaited and pieces == self._pieces:
+            self._ended = True
+            self.stdout.feed_eof()
+        else:
+            self._timer(LAST_WORDS, self._end_output, self._pieces)
 
 
 class Child:
@@ -180,6 +198,7 @@ class Child:
         """
         while True:
             try:
+                self._streams.awaited = True
                 piece = await self.stdout.readuntil(b"\n")
             except asyncio.LimitOverrunError as overrun:
                 piece = await self.stdout.readexactly(overrun.consumed)
@@ -188,6 +207,8 @@ class Child:
                 continue
             except (asyncio.IncompleteReadError, OSError) as end:
                 raise EOFError from end
+            finally:
+                self._streams.awaited = False
             # kept outside of this call, so that giving up waiting loses nothing of a line
             pieces, self._pieces = [*self._pieces, piece], []
             if sum(map(len, pieces)) > LINE_LIMIT:
@@ -218,7 +239,7 @@ class Child:
                 except asyncio.CancelledError:
                     self.kill()
                     raise
-                self.over = True
+                self.over = self._streams.closed = True
                 self._transport.close()
                 if not self.survivors:
                     await self._ledger.remove(self.record)
