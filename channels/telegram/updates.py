@@ -155,6 +155,10 @@ def _service(message: Json, me: Me) -> Moved | Titled | None:
             chat = obj(message, "chat")
             identity = _identity(me, chat, integer(message, "message_id"))
             return Titled(identity, _address(chat, message), clean(string(topic, "name")))
+    if title := string(message, "new_chat_title"):
+        chat = obj(message, "chat")
+        identity = _identity(me, chat, integer(message, "message_id"))
+        return Titled(identity, _address(chat, message), clean(title))
     return None
 
 

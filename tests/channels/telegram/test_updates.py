@@ -357,6 +357,11 @@ class TestOtherUpdates:
         assert isinstance(got, Titled)
         assert (got.address.thread, got.title) == ("36", "Builds")
 
+    def test_a_renamed_group_is_titled(self) -> None:
+        got = read(update(TALK, new_chat_title="Walk"), ME, NOW)
+        assert isinstance(got, Titled)
+        assert (str(got.address), got.title) == ("telegram:-1001900000002", "Walk")
+
     @pytest.mark.parametrize(
         "fields",
         [
