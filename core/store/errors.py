@@ -50,6 +50,10 @@ class Closed(StoreError):
     """The store was closed before this could be stored."""
 
 
+class ReadFailed(StoreError):
+    """Nothing could be read just now; the message says why. Trying again may help."""
+
+
 class Poisoned(StoreError):
     """Units that fail by themselves, whatever else is stored with them; they were set aside.
 

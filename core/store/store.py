@@ -96,7 +96,10 @@ class Store:
                 await reading.execute("PRAGMA query_only = ON")
                 reading.row_factory = sqlite3.Row
                 store = cls(path, clock, writing, reading)
-                await store._count_ids()
+                try:
+                    await store._count_ids()
+                except sqlite3.DatabaseError as error:
+                    raise _told(path, error) from error
                 if not store._ballast.make():
                     store._run_low()
                 failure: Exception | None = None
@@ -146,10 +149,14 @@ class Store:
             await self._writer.queue((Unit(None, lambda: rows),))
 
     async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]:
-        """What a named query finds in what is committed."""
+        """What a named query finds in what is committed. Raises ReadFailed while the disk fails."""
         self._fetching += 1
         try:
             found = await self._reading.execute_fetchall(queries()[query].sql, parameters)
+        except sqlite3.DatabaseError as error:
+            if words := curable(error):
+                raise ReadFailed(words) from error
+            raise
         finally:
             self._fetching -= 1
         return list(found)
@@ -215,10 +222,16 @@ def _prepare(path: Path, now: int) -> bool:
             home.make_private(new)
             _write_ready(new, now)
             home.put_in_place(new, path)
-    except (OSError, sqlite3.OperationalError) as error:
-        words = curable(error) or str(error)
-        raise StoreError(f"cannot open the database {path}: {words}") from error
+    except (OSError, sqlite3.DatabaseError) as error:
+        raise _told(path, error) from error
     return checked
+
+
+def _told(path: Path, error: OSError | sqlite3.DatabaseError) -> StoreError:
+    """The error in words that say what to do."""
+    if isinstance(error, sqlite3.DatabaseError) and integrity.is_damage(error):
+        return Damaged(str(path), str(error))
+    return StoreError(f"cannot open the database {path}: {curable(error) or error}")
 
 
 def _refuse_orphan(path: Path) -> None:
