@@ -65,7 +65,6 @@ class History:
     turns: list[tuple[int, str]] = field(default_factory=list)
     answers: list[Delivery] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
-    edited: set[int] = field(default_factory=set)
     crashes: list[tuple[int, float]] = field(default_factory=list)
     number: int = 0
 
@@ -85,9 +84,8 @@ class History:
         match step:
             case ("say", lane, kind):
                 self.said.append(await it.say(self.word("say"), lane, kind=kind))
-            case ("edit", n) if plain := [d for d in self.said if not d.target]:
+            case ("edit", n) if plain := [d for d in self.said if not d.target and d.turn is None]:
                 of = plain[n % len(plain)]
-                self.edited.add(of.id)
                 word = self.word("edit")
                 self.said.append(await it.say(word, of.lane, kind=of.kind, target=revises(of.id)))
             case ("turn", lane):
@@ -132,13 +130,11 @@ class History:
                 assert text in history, f"{text} is said to be sent"
         self.check_order()
         self.check_penalties()
-        self.check_answers(rows)
+        self.check_last_words(rows)
 
     def texts(self) -> list[tuple[str, str]]:
         """Every text that ever was to be seen, with its message."""
-        return [
-            (call.text, call.message_id) for call in self.it.channel.calls if call.landed
-        ]
+        return [(call.text, call.message_id) for call in self.it.channel.calls if call.landed]
 
     def check_order(self) -> None:
         """Of each line, first attempts are made in the order of the deliveries."""
@@ -174,12 +170,14 @@ class History:
                         early = calls[number].done_at < later.at < over - 1e-6
                         assert not early, f"{later} inside the penalty of {calls[number]}"
 
-    def check_answers(self, rows: dict[int, Delivery]) -> None:
-        shown = self.it.channel.messages
-        for answer in self.answers:
-            row = rows[answer.id]
+    def check_last_words(self, rows: dict[int, Delivery]) -> None:
+        """What an answer, or the last of several edits, says is what stands there in the end."""
+        last = {delivery.target: delivery for delivery in self.said if delivery.target}
+        for delivery in [*self.answers, *last.values()]:
+            row = rows[delivery.id]
             if row.state is DeliveryState.SENT and row.message_id not in self.dropped:
-                assert shown[row.message_id].text == answer.part.text, "a frame won"
+                shown = self.it.channel.messages[row.message_id]
+                assert shown.text == delivery.part.text, "something older won"
 
 
 async def play(steps: list[tuple], path: Path) -> None:

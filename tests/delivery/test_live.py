@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -114,7 +115,7 @@ async def test_frames_come_at_the_platforms_pace(direct: bool, every: float) -> 
     async with turn(direct) as it:
         await it.stream(30)
         times = [at for at, _, _ in it.screen.frames]
-        gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+        gaps = [b - a for a, b in itertools.pairwise(times)]
         assert times[0] == pytest.approx(1.0)
         assert gaps == pytest.approx([every] * len(gaps))
 
@@ -230,7 +231,7 @@ async def test_a_minute_of_streaming_is_smooth_bounded_and_ends_at_once(it: Scen
     edits = it.channel.of(Revise)
     times = [call.at for call in [*it.channel.of(Send), *edits]]
     assert len(edits) <= 60
-    assert max(b - a for a, b in zip(times, times[1:], strict=False)) <= 1.3
+    assert max(b - a for a, b in itertools.pairwise(times)) <= 1.3
     assert edits[-1].text == it.channel.texts()[0]
     assert edits[-1].at - last <= 0.05
     assert "".join(it.channel.texts()) == "".join(piece for _, piece in pieces)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 
 import pytest
@@ -146,7 +147,7 @@ async def test_what_never_left_is_tried_again_with_growing_pauses_for_ever(it: S
     delivery = await it.say("hello")
     await it.clock.advance(3600)
     times = [call.at for call in it.channel.calls]
-    pauses = [after - before for before, after in zip(times, times[1:], strict=False)]
+    pauses = [after - before for before, after in itertools.pairwise(times)]
     assert pauses[0] == pytest.approx(1, abs=0.1)
     assert pauses == sorted(pauses)
     assert max(pauses) == pytest.approx(60, abs=0.1)
@@ -444,7 +445,7 @@ async def test_a_flood_into_one_chat_keeps_to_its_rate(it: Scene) -> None:
     await it.clock.advance(59)
     times = [call.at for call in it.channel.calls]
     assert len(times) == 60
-    assert all(after - before >= 0.999 for before, after in zip(times[5:], times[6:], strict=False))
+    assert all(after - before >= 0.999 for before, after in itertools.pairwise(times[5:]))
 
 
 async def test_a_hundred_chats_at_once_keep_to_the_tokens_rate(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_whatever_happens_penalties_and_rates_are_kept_and_everybody_gets_a_turn
     steps: list[tuple],
 ) -> None:
     it, now = rates(), 0.0
-    held = {chat: 0.0 for chat in "abc"}
+    held = dict.fromkeys("abc", 0.0)
     everywhere = 0.0
     asked = served = 0
     calls: dict[str, list[float]] = {chat: [] for chat in "abc"}
