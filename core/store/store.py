@@ -17,7 +17,7 @@ import aiosqlite
 
 from core.clock import Clock
 from core.store import copies, home, integrity
-from core.store.errors import Damaged, StoreError, curable
+from core.store.errors import Damaged, ReadFailed, StoreError, curable
 from core.store.migrate import migrate
 from core.store.queries import queries
 from core.store.rows import Row
@@ -152,14 +152,17 @@ class Store:
         """What a named query finds in what is committed. Raises ReadFailed while the disk fails."""
         self._fetching += 1
         try:
-            found = await self._reading.execute_fetchall(queries()[query].sql, parameters)
+            return await self._read(query, parameters)
         except sqlite3.DatabaseError as error:
             if words := curable(error):
                 raise ReadFailed(words) from error
             raise
         finally:
             self._fetching -= 1
-        return list(found)
+
+    async def _read(self, query: str, parameters: dict[str, object]) -> list[sqlite3.Row]:
+        sql = queries()[query].sql
+        return list(await self._reading.execute_fetchall(sql, parameters))
 
     @property
     def busy(self) -> bool:
@@ -173,7 +176,7 @@ class Store:
     async def _count_ids(self) -> None:
         last = {}
         for kind in ("turn", "message", "delivery", "approval", "rule"):
-            last[kind] = (await self.fetch(f"last.{kind}"))[0]["last"]
+            last[kind] = (await self._read(f"last.{kind}", {}))[0]["last"]
         self.ids = Ids(last)
 
     def _make_room(self) -> bool:
