@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from socket import socket
 
-from core.store.housekeeping import tidy
 
 from channels.local.channel import LocalChannel
 from channels.registry import open_channel
@@ -158,7 +157,7 @@ class Gateway:
 
     async def _tidy(self, store: Store) -> None:
         while True:
-            await tidy(store)
+            await store.save(*rows.tidy(self._clock.now()))
             await self._clock.sleep(TIDY_EVERY)
 
     async def _remove_left(self, store: Store) -> None:
