@@ -110,6 +110,10 @@ class Ground:
                 await self.spine.take(Item(deliveries=told))
         return accepted
 
+    def may_here(self, address: Address, direct: bool) -> bool:
+        """Whether members are answered there."""
+        return direct or self.people.listed(address)
+
     def limits(self, channel: str) -> ChannelLimits:
         return self.channels[channel].limits
 

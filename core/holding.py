@@ -20,6 +20,7 @@ from core.items import Item
 from core.lane_ids import channel_of
 from core.prompt import PASTE
 from core.store import reads, rows
+from core.store.errors import ReadFailed
 from core.store.records import LaneRow, MessageRow
 from core.store.rows import Row
 from core.turns import Edited
@@ -27,6 +28,7 @@ from core.wording import own_turn_of_piece
 
 log = logging.getLogger("laneway.intake")
 
+PAUSE = 1.0  # seconds before the next try while the disk cannot be read
 LOOK_BACK = 60  # messages of a lane among which a late piece finds its album
 
 
@@ -132,16 +134,14 @@ class Holding:
         groups = self._lanes.get(lane)
         if groups is None:
             return
+        row = await reads.lane(self.ground.store, lane)  # may fail; then nothing is taken out
         ready = groups.ready()
         if not groups.entries:
             del self._lanes[lane]
-        if not ready:
-            return
-        row = await reads.lane(self.ground.store, lane)
         if row is None:
             log.error("messages of the unknown lane %s are left", lane)
-            return
-        await self.ground.take(*(self._turn(row, entry) for entry in ready))
+        elif ready:
+            await self.ground.take(*(self._turn(row, entry) for entry in ready))
 
     def _turn(self, lane: LaneRow, entry: Entry) -> Item:
         return self.arriving.arrived(lane, entry.pieces, stored=True)
@@ -157,9 +157,13 @@ class Holding:
         clock = self.ground.clock
         try:
             while (groups := self._lanes.get(lane)) is not None:
-                async with self.ground.lock(channel_of(lane)):
-                    groups.close(clock.monotonic())
-                    await self._release(lane)
+                try:
+                    async with self.ground.lock(channel_of(lane)):
+                        groups.close(clock.monotonic())
+                        await self._release(lane)
+                except ReadFailed as fault:
+                    log.warning("a group of %s stays open: %s", lane, fault)
+                    await clock.sleep(PAUSE)
                 until = groups.next()
                 if until is not None and lane in self._lanes:
                     await clock.sleep(max(0.0, until - clock.monotonic()))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +20,6 @@ from core.channel import Connection
 from core.ground import Ground
 from core.holding import Holding
 from core.items import Item
-from core.lane_ids import lane_id
 from core.messages import (
     Address,
     Edit,
@@ -36,14 +34,15 @@ from core.messages import (
 from core.people import Allowance, Knocks, Person, Role
 from core.pressing import CONTINUE, Pressing
 from core.prompt import label_of
+from core.stopping import Stopping
 from core.store import reads, rows
+from core.store.errors import ReadFailed
 from core.store.records import LaneRow
-from core.turns import Edited, Stop, StopKind
+from core.turns import Edited
 
 log = logging.getLogger("laneway.intake")
 
-STOPS = {"stop": StopKind.STOP, "skip": StopKind.SKIP}
-REMEMBERED = 4096  # lanes, and stops, that are known without the store
+PAUSE, PAUSE_MOST = 0.2, 5.0  # seconds between tries while the disk cannot be read
 
 
 @dataclass(slots=True)
@@ -68,8 +67,7 @@ class Intake:
         self._holding = Holding(ground, self._arriving)
         self._knocks = Knocks()
         self._bots = Allowance()
-        self._stopped: OrderedDict[str, None] = OrderedDict()
-        self._known: OrderedDict[Address, LaneRow] = OrderedDict()
+        self._stopping = Stopping(ground)
         self._group: asyncio.TaskGroup | None = None
 
     # Life ---------------------------------------------------------------------------------
@@ -97,7 +95,7 @@ class Intake:
         """A chat moved, as a send found out."""
         async with self.ground.lock(address.channel):
             await moving.moved(self.ground, address.channel, address.chat, new_chat, None)
-            self._known.clear()
+            self._stopping.forget_lanes()
 
     # The port -----------------------------------------------------------------------------
 
@@ -105,21 +103,29 @@ class Intake:
         """Store everything of one batch that has an effect; returns once it is durable."""
         if not incoming:
             return
-        channel = _channel(incoming[0])
-        await self._stops_first(incoming)
-        async with self.ground.lock(channel):
-            batch = Batch(channel, {})
+        await self._stopping.first(incoming)
+        pause = PAUSE
+        while True:
+            try:
+                await self._accept(incoming, Batch(_channel(incoming[0]), {}))
+            except ReadFailed as fault:
+                # From the start: what is stored already is known by its identity.
+                log.warning("cannot take messages: %s; trying again", fault)
+                await self.ground.clock.sleep(pause)
+                pause = min(2 * pause, PAUSE_MOST)
+            else:
+                return
+
+    async def _accept(self, incoming: Sequence[Incoming], batch: Batch) -> None:
+        async with self.ground.lock(batch.channel):
             for one in incoming:
                 await self._one(one, batch)
             await self._flush(batch)
+            self._holding.begin(batch.channel)
 
     def glance(self, incoming: Sequence[Incoming]) -> None:
         """Carry out stops without storing anything; for while ``accept`` waits for the disk."""
-        for one in incoming:
-            if isinstance(one, Message):
-                self._stop_now(one, self._known.get(self.ground.people.now_at(one.address)))
-            elif isinstance(one, Press) and self._group is not None:
-                self._group.create_task(self._stop_press(one), name="look at a stop button")
+        self._stopping.glance(incoming, self._group)
 
     def connection(self, channel: str, connection: Connection) -> None:
         """Report a change of the connection; ``readyz`` and the log say it."""
@@ -134,52 +140,6 @@ class Intake:
         else:
             level = logging.ERROR if connection.fatal else logging.WARNING
             log.log(level, "%s: not connected: %s", channel, connection.reason)
-
-    # Stops need no disk -------------------------------------------------------------------
-
-    async def _stops_first(self, incoming: Sequence[Incoming]) -> None:
-        for one in incoming:
-            if isinstance(one, Message) and self._stop_kind(one) is not None:
-                if not await reads.seen(self.ground.store, one.identity):
-                    address = self.ground.people.now_at(one.address)
-                    self._stop_now(one, await reads.lane_at(self.ground.store, address))
-            elif isinstance(one, Press):
-                await self._stop_press(one)
-
-    def _stop_kind(self, message: Message) -> StopKind | None:
-        spoken = addressing.command(message.text, commands.NAMES, message.direct)
-        return STOPS.get(spoken.name) if spoken else None
-
-    def _stop_now(self, message: Message, lane: LaneRow | None) -> None:
-        """Cancel from memory, once a stop; it is stored like any other command after that."""
-        kind = self._stop_kind(message)
-        if kind is None or message.from_bot or message.identity in self._stopped:
-            return
-        spoken = addressing.command(message.text, commands.NAMES, message.direct)
-        bare = self.ground.limits(message.address.channel).bare_commands
-        now = self.ground.clock.now()
-        person = self.ground.people.person(message.sender, message.sender_name)
-        if not person.role or not self._may_here(message.address, message.direct):
-            return
-        if not addressing.addressed(message, lane, spoken, bare, now):
-            return
-        self._remember_stop(message.identity)
-        ident = lane.id if lane else lane_id(self.ground.people.now_at(message.address))
-        self.ground.spine.cancel_now(ident, Stop(kind, person.id))
-
-    async def _stop_press(self, press: Press) -> None:
-        if press.identity in self._stopped or not self.ground.people.role(press.sender):
-            return
-        found = await self._pressing.stop_of(press)
-        if found is not None and self._may_here(press.address, press.direct):
-            self._remember_stop(press.identity)
-            lane, turn = found
-            self.ground.spine.cancel_now(lane, Stop(StopKind.STOP, press.sender), turn)
-
-    def _remember_stop(self, identity: str) -> None:
-        self._stopped[identity] = None
-        while len(self._stopped) > REMEMBERED:
-            self._stopped.popitem(last=False)
 
     # One at a time ------------------------------------------------------------------------
 
@@ -204,7 +164,7 @@ class Intake:
                 await self._flush(batch)
                 await moving.moved(self.ground, channel, old, new, identity)
                 batch.lanes.clear()
-                self._known.clear()
+                self._stopping.forget_lanes()
 
     async def _message(self, message: Message, batch: Batch) -> None:
         message = replace(message, address=self.ground.people.now_at(message.address))
@@ -218,7 +178,7 @@ class Intake:
         bare = self.ground.limits(message.address.channel).bare_commands
         now = self.ground.clock.now()
         for_us = addressing.addressed(message, lane, spoken, bare, now)
-        if not self._may_here(message.address, message.direct):
+        if not self.ground.may_here(message.address, message.direct):
             asks = spoken is not None and spoken.name == "whoami" and person.admin
             if not (asks and for_us):
                 self._knock(message)
@@ -235,9 +195,6 @@ class Intake:
             await self._command(message, lane, person, spoken, batch)
         else:
             await self._prompt(message, lane, new, batch)
-
-    def _may_here(self, address: Address, direct: bool) -> bool:
-        return direct or self.ground.people.listed(address)
 
     def _bot_may(self, message: Message, spoken: Spoken | None) -> bool:
         """Bots are answered so many times, and never give commands."""
@@ -307,7 +264,7 @@ class Intake:
         if new:
             batch.new.add(lane.id)
         engaged = self.ground.clock.now() if message.engages else lane.engaged_at
-        title = clean(message.title) or lane.title
+        title = lane.title or clean(message.title)
         after = replace(lane, engaged_at=engaged, person=message.sender, title=title)
         self._keep(message.address, after, batch)
 
@@ -363,7 +320,9 @@ class Intake:
         address = people.now_at(press.address)
         press = replace(press, address=address)
         person = people.person(press.sender, press.sender_name)
-        if person.role and (person.role is Role.ADMIN or self._may_here(address, press.direct)):
+        if person.role and (
+            person.role is Role.ADMIN or self.ground.may_here(address, press.direct)
+        ):
             await self._pressing.press(press, person)
             return
         for line in self._knocks.knock(press.sender, address.place, self.ground.clock.now()):
@@ -390,10 +349,7 @@ class Intake:
 
     def _keep(self, address: Address, lane: LaneRow, batch: Batch) -> None:
         batch.lanes[address] = lane
-        self._known[address] = lane
-        self._known.move_to_end(address)
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        self._stopping.note_lane(address, lane)
 
     async def _flush(self, batch: Batch) -> None:
         """Store what the batch has made so far."""

@@ -36,7 +36,6 @@ from core.turns import (
     Turn,
 )
 
-STOP = "stop"
 CONTINUE = "continue"
 QUEUE = "queue"
 
@@ -75,13 +74,6 @@ class Pressing:
 
     def tell(self, press: Press, text: str) -> None:
         self.ground.says.answer_press(press.address.channel, press.press, text)
-
-    async def stop_of(self, press: Press) -> tuple[str, int] | None:
-        """Lane and turn that this press stops, if it is a stop button."""
-        button = await reads.button(self.ground.store, press.button)
-        if button is None or button.action != STOP or button.turn is None:
-            return None
-        return button.lane, button.turn
 
     async def _effect(self, pressed: Pressed) -> str:
         """What the person is told; empty when this press was handled before."""
