@@ -1,0 +1,278 @@
+"""The protocol's words and ours, without a process."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.engines.acp_peer import Ask, Note, Response, parse
+from core.engines.acp_words import (
+    OPEN_CALLS,
+    Choice,
+    Ear,
+    Picture,
+    asks_nobody,
+    choices,
+    command_of,
+    declared,
+    mode_for,
+    outcome,
+)
+from core.engines.base import (
+    Abilities,
+    Approvals,
+    Decision,
+    FileMade,
+    Text,
+    ToolEnded,
+    ToolStarted,
+)
+
+HERE = Path("/work/space")
+
+
+def hear(*updates: dict[str, Any]) -> list[Any]:
+    ear = Ear()
+    return [event for update in updates for event in ear.hear(update)]
+
+
+def chunk(**content: Any) -> dict[str, Any]:
+    return {"sessionUpdate": "agent_message_chunk", "content": content}
+
+
+# Modes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("offered", "approvals", "chosen"),
+    [
+        (("auto", "default", "acceptEdits", "plan", "bypassPermissions"), "ask", "default"),
+        (("auto", "default", "acceptEdits", "plan", "bypassPermissions"), "auto", "default"),
+        (("auto", "default", "bypassPermissions"), "full", "bypassPermissions"),
+        (("read-only", "workspace-write", "agent", "agent-full-access"), "ask", "workspace-write"),
+        (("read-only", "agent", "agent-full-access"), "full", "agent-full-access"),
+        (("build", "plan"), "ask", "build"),
+        (("default", "autoEdit", "yolo"), "ask", "default"),
+        (("ask", "code"), "full", "ask"),
+        (("something", "else"), "ask", ""),
+    ],
+)
+def test_the_mode_that_asks_is_chosen(
+    offered: tuple[str, ...], approvals: str, chosen: str
+) -> None:
+    assert mode_for(Choice("", offered, offered[0]), Approvals(approvals)) == chosen
+
+
+def test_no_modes_no_choice() -> None:
+    assert mode_for(None, Approvals.ASK) == ""
+    assert not asks_nobody(None, "")
+
+
+@pytest.mark.parametrize("current", ["auto", "yolo", "acceptEdits", "agent"])
+def test_staying_in_a_mode_that_approves_by_itself_is_noticed(current: str) -> None:
+    assert asks_nobody(Choice("", (current,), current), "")
+    assert not asks_nobody(Choice("", (current, "default"), current), "default")
+
+
+def test_options_come_before_modes_and_groups_are_opened() -> None:
+    found = choices(
+        {
+            "modes": {"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}]},
+            "configOptions": [
+                {
+                    "id": "m", "category": "mode", "type": "select", "currentValue": "x",
+                    "options": [{"value": "x", "name": "X"}, {"value": "y", "name": "Y"}],
+                },
+                {
+                    "id": "llm", "category": "model", "type": "select", "currentValue": "big",
+                    "options": [{"group": "g", "name": "G", "options": [{"value": "big"}]}],
+                },
+                {"id": "other", "category": "something", "currentValue": True},
+                "nonsense",
+            ],
+        }
+    )  # fmt: skip
+    assert found.mode == Choice("m", ("x", "y"), "x")
+    assert found.model == Choice("llm", ("big",), "big")
+    assert found.effort is None
+
+
+@pytest.mark.parametrize("result", [{}, {"agentCapabilities": None}, {"agentCapabilities": []}])
+def test_an_agent_that_declares_nothing_can_nothing(result: dict[str, Any]) -> None:
+    able = declared(result).abilities(read_only=True, cost=False)
+    assert able == Abilities()
+
+
+# Approvals ------------------------------------------------------------------------------------
+
+ALL = [
+    {"optionId": "1", "kind": "allow_always"},
+    {"optionId": "2", "kind": "allow_once"},
+    {"optionId": "3", "kind": "reject_always"},
+    {"optionId": "4", "kind": "reject_once"},
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "decision", "chosen"),
+    [
+        (ALL, Decision.ALLOW, "2"),
+        (ALL, Decision.DENY, "4"),
+        (ALL, Decision.CANCEL, None),
+        (ALL[:1], Decision.ALLOW, None),
+        (ALL[:3], Decision.DENY, "3"),
+        (ALL[:2], Decision.DENY, None),
+        ([], Decision.ALLOW, None),
+    ],
+)
+def test_a_decision_is_one_of_the_offered_options(
+    options: list[dict[str, str]], decision: Decision, chosen: str | None
+) -> None:
+    told = outcome(options, decision)["outcome"]
+    assert told.get("optionId") == chosen
+    assert told["outcome"] == ("selected" if chosen else "cancelled")
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ({"rawInput": {"command": "rm -r a", "description": "clean"}}, "rm -r a"),
+        ({"rawInput": {"command": ["rm", "a b"]}}, "rm 'a b'"),
+        ({"rawInput": {"command": "ls", "cwd": "/work/space"}}, "ls"),
+        ({"rawInput": {"command": "ls", "cwd": "/etc"}}, "ls\n(in /etc)"),
+        ({"rawInput": {"command": "ls", "env": {"A": "1"}}}, 'ls\n{\n "env": {\n  "A": "1"\n }\n}'),
+        ({"rawInput": {"url": "https://a.example"}}, '{\n "url": "https://a.example"\n}'),
+        ({"rawInput": "make tea"}, "make tea"),
+        (
+            {"content": [{"type": "diff", "path": "/a", "oldText": None, "newText": "x\ny"}]},
+            "write /a\n+ x\n+ y",
+        ),
+        ({"locations": [{"path": "/a"}, {"path": "/b"}], "title": "Edit"}, "/a\n/b"),
+        ({"title": "Something"}, "Something"),
+        ({}, "(not told)"),
+    ],
+)
+def test_a_command_is_shown_in_full(call: dict[str, Any], shown: str) -> None:
+    assert command_of(call, HERE) == shown
+
+
+def test_a_question_is_completed_by_what_was_told_before() -> None:
+    ear = Ear()
+    long = "x" * 200_000
+    diff = {"type": "diff", "path": "/a", "newText": long}
+    noise = {"type": "content", "content": {"type": "text", "text": long}}
+    started = {
+        "sessionUpdate": "tool_call", "toolCallId": "1", "title": "Edit",
+        "content": [diff, noise], "rawOutput": long,
+    }  # fmt: skip
+    list(ear.hear(started))
+    about = ear.about({"toolCallId": "1", "title": None})
+    assert about["title"] == "Edit"
+    assert command_of(about, HERE) == f"write /a\n+ {long}"
+    assert "rawOutput" not in about
+
+
+# Updates --------------------------------------------------------------------------------------
+
+
+def test_a_tool_starts_once_and_ends_once() -> None:
+    call = {"toolCallId": "1"}
+    assert hear(
+        {"sessionUpdate": "tool_call", **call, "title": "Read", "status": "pending"},
+        {"sessionUpdate": "tool_call_update", **call, "status": "in_progress"},
+        {"sessionUpdate": "tool_call_update", **call, "title": "Read a", "status": "failed"},
+        {"sessionUpdate": "tool_call_update", **call, "status": "failed"},
+    ) == [ToolStarted("1", "Read"), ToolEnded("1", "Read a", failed=True)]
+
+
+def test_a_tool_that_is_over_at_once() -> None:
+    update = {"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "read"}
+    events = hear({**update, "status": "completed"})
+    assert events == [ToolStarted("1", "read"), ToolEnded("1", "read")]
+
+
+def test_tools_that_never_end_do_not_fill_the_memory() -> None:
+    ear = Ear()
+    for number in range(OPEN_CALLS * 2):
+        list(ear.hear({"sessionUpdate": "tool_call", "toolCallId": str(number), "title": "t"}))
+    assert len(ear.calls) == OPEN_CALLS
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///a/b%20c.txt", "/a/b c.txt"),
+        ("file://localhost/a", "/a"),
+        ("file://elsewhere/a", None),
+        ("https://a.example/b", None),
+        ("", None),
+    ],
+)
+def test_only_files_of_this_machine_are_files(uri: str, path: str | None) -> None:
+    events = hear(chunk(type="resource_link", uri=uri, name="n"))
+    assert events == ([FileMade(Path(path), "n")] if path else [])
+
+
+def test_a_picture_that_is_none_is_passed_over() -> None:
+    good = base64.b64encode(b"x").decode()
+    assert hear(chunk(type="image", data=good, mimeType="image/png")) == [
+        Picture(b"x", "image/png")
+    ]
+    assert hear(chunk(type="image", data="%%%", mimeType="image/png")) == []
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {},
+        {"sessionUpdate": None},
+        {"sessionUpdate": "plan", "entries": []},
+        {"sessionUpdate": "agent_message_chunk"},
+        {"sessionUpdate": "agent_message_chunk", "content": "text"},
+        {"sessionUpdate": "usage_update", "cost": {"amount": 1, "currency": "EUR"}},
+        {"sessionUpdate": "usage_update", "used": 3},
+        {"sessionUpdate": "tool_call_update", "status": "completed"},
+    ],
+)
+def test_what_says_nothing_is_no_event(update: dict[str, Any]) -> None:
+    assert hear(update) == []
+
+
+def test_a_paragraph_only_where_a_tool_was_between_words() -> None:
+    tool = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "t", "status": "completed"}
+    texts = [
+        event.delta
+        for event in hear(
+            tool, chunk(type="text", text="a"), chunk(type="text", text="b"), tool,
+            chunk(type="text", text="c\n"), tool, chunk(type="text", text="d"),
+        )
+        if isinstance(event, Text)
+    ]  # fmt: skip
+    assert texts == ["a", "b", "\n\nc\n", "d"]
+
+
+# Framing --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"", b"\xff", b"null", b"[]", b"3", b"{", b'"x"', b"{}", b'{"id": null}', b'{"id": []}',
+        b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_line_that_is_no_message(line: bytes) -> None:
+    assert parse(line) is None
+
+
+def test_the_three_kinds_of_messages() -> None:
+    assert parse(b'{"method":"a","params":{"x":1}}') == Note("a", {"x": 1})
+    assert parse(b'{"id":"q","method":"a"}') == Ask("q", "a", {})
+    assert parse(b'{"id":1,"result":null}') == Response(1, {})
+    failed = parse(b'{"id":1,"error":{"code":-32000,"message":"Authentication required"}}')
+    assert isinstance(failed, Response)
+    assert failed.error is not None
+    assert failed.error.sign_in
