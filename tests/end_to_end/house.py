@@ -156,7 +156,9 @@ class Process:
 
     async def start(self) -> None:
         """Start, and return at its ready line."""
-        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        inherited = {
+            name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
+        }
         self._child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "gateway", "run",
             cwd=ROOT, env=inherited | self.environ,
