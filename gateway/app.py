@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from socket import socket
 
-
 from channels.local.channel import LocalChannel
 from channels.registry import open_channel
 from core.channel import Channel, Connection
@@ -26,7 +25,7 @@ from core.people import People
 from core.store import reads, rows
 from core.store.store import Store
 from gateway.config import Settings
-from gateway.control import Control
+from gateway.control import Control, listening
 from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, new_id, wanted_channels
 from gateway.paths import DATABASE
 from gateway.reports import Reports
@@ -90,6 +89,7 @@ class Gateway:
             parts.intake.connections.update(
                 {name: Connection("connecting") for name in channels if name != LOCAL}
             )
+            terminals = stack.enter_context(listening(socket_path(settings.home)))
             async with asyncio.TaskGroup() as group:
                 beside = [
                     group.create_task(parts.outbox.run(), name="outbox"),
@@ -97,7 +97,7 @@ class Gateway:
                 ]
                 for engine in engines.values():
                     beside.append(group.create_task(engine.tend(), name=f"tend {engine.name}"))
-                await self._live(group, parts, local, menus, web, ready)
+                await self._live(group, parts, local, menus, (web, terminals), ready)
                 for task in beside:
                     task.cancel()
 
@@ -107,11 +107,12 @@ class Gateway:
         parts: Parts,
         local: LocalChannel,
         menus: Sequence[Menu],
-        web: socket,
+        listeners: tuple[socket, socket],
         ready: Callable[[], None],
     ) -> None:
         """From the restored state to the last answer."""
-        home, patience = self._settings.home, self._settings.drain_timeout
+        web, terminals = listeners
+        patience = self._settings.drain_timeout
         restored = asyncio.Event()
         await parts.outbox.restore()
         await parts.intake.resume()
@@ -124,7 +125,7 @@ class Gateway:
         control = Control(parts.store, local, parts.runner, asks)
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
-            ("local socket", control.serve(socket_path(home))),
+            ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *(("commands menu", offer(menu())) for offer in menus),
             ("web", self._web(web)),

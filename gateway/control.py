@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,9 +52,8 @@ class Control:
         self._turns = turns
         self._asks = asks
 
-    async def serve(self, path: Path) -> None:
-        """Listen until cancelled."""
-        listener = _listener(path)
+    async def serve(self, listener: socket.socket) -> None:
+        """Answer until cancelled."""
         async with asyncio.TaskGroup() as group:
 
             def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -66,7 +64,6 @@ class Control:
                 await asyncio.Event().wait()
             finally:
                 server.close()
-                os.unlink(path)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -176,14 +173,19 @@ class Control:
         # The terminal closed its side: what it asked goes on, there is nobody to show it to.
 
 
-def _listener(path: Path) -> socket.socket:
+@contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
     """The socket, closed to everybody else before the first connection can come."""
     path.unlink(missing_ok=True)  # of an earlier process: the home's lock is ours
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.setblocking(False)
-    listener.bind(str(path))
-    path.chmod(0o600)
-    return listener
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.setblocking(False)
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen()
+        try:
+            yield listener
+        finally:
+            path.unlink(missing_ok=True)
 
 
 async def _pass_on(watch: Watch, writer: asyncio.StreamWriter) -> None:
