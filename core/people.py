@@ -173,12 +173,15 @@ class Knocks:
         return lines
 
     def _old(self, now: int) -> list[str]:
-        gone = [
-            sender
-            for sender, knock in self._known.items()
-            if not 0 <= now - knock.since < KNOCK_WINDOW
-        ]
-        return [line for sender in gone for line in _told(sender, self._known.pop(sender))]
+        """What is told of those whose hour is over; they stand in front, the oldest first."""
+        lines: list[str] = []
+        while self._known:
+            sender, knock = next(iter(self._known.items()))
+            if 0 <= now - knock.since < KNOCK_WINDOW:
+                break
+            del self._known[sender]
+            lines.extend(_told(sender, knock))
+        return lines
 
 
 def _told(sender: str, knock: _Knock) -> Iterable[str]:

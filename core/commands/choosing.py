@@ -23,6 +23,13 @@ EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _OFFERED_EFFORTS = ("low", "medium", "high")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,99}", re.ASCII)
 _TITLE_MOST = 120
+_TITLES = {
+    "busy": "Busy mode",
+    "engine": "Engine",
+    "effort": "Effort",
+    "approvals": "Approvals",
+    "listen": "Listening mode",
+}
 _BUSY = {
     Busy.QUEUE: "waits its turn",
     Busy.SIDE: "is answered on the side at once, without touching what runs",
@@ -47,7 +54,7 @@ def _shown(name: str, value: str, values: Sequence[str]) -> Answer:
     """What holds, and what else there is, as buttons."""
     choices = ", ".join(plain(each) for each in values)
     return Answer(
-        f"{name.capitalize()} of this thread: {plain(value) or DEFAULT}. Choices: {choices}.",
+        f"{_TITLES[name]} of this thread: {plain(value) or DEFAULT}. Choices: {choices}.",
         choices=_offer(name, values, value),
     )
 

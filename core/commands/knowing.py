@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from core.commands.base import Answer, Ask, Choice, Command
@@ -75,7 +76,7 @@ def zone(ask: Ask) -> Answer:
         return Answer(f"{said} Change it like this: /zone Europe/Berlin")
     found = _zone(typed)
     if found is None:
-        near = difflib.get_close_matches(typed, sorted(available_timezones()), 3, 0.6)
+        near = difflib.get_close_matches(typed, sorted(_zones().values()), 3, 0.6)
         hint = f" Did you mean {', '.join(map(plain, near))}?" if near else ""
         return Answer(f"I do not know the time zone {plain(typed[:60])}.{hint}")
     return Answer(
@@ -85,10 +86,15 @@ def zone(ask: Ask) -> Answer:
     )
 
 
+@cache
+def _zones() -> dict[str, str]:
+    """Proper names by their small letters; collecting them walks through hundreds of files."""
+    return {name.lower(): name for name in available_timezones()}
+
+
 def _zone(typed: str) -> str | None:
     """The zone's proper name; capitals do not matter."""
-    proper = {name.lower(): name for name in available_timezones()}
-    name = proper.get(typed.lower())
+    name = _zones().get(typed.lower())
     if name is None:
         return None
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
+
+import pytest
 
 from core.turns import News, Status, Stop, StopKind, Tell
 from tests.fakes.clock import FakeClock
@@ -25,7 +28,7 @@ async def test_a_stop_does_not_wait_for_a_disk_that_does_not_answer(scene: Scene
     async with asyncio.TaskGroup() as group:
         group.create_task(scene.intake.accept([message]), name="accept")
         async with asyncio.timeout(5):
-            while not scene.rules.cancelled:  # noqa: ASYNC110 - the store answers from a thread
+            while not scene.rules.cancelled:
                 await asyncio.sleep(0.001)
         scene.rules.stuck.set()
     assert len(scene.rules.cancelled) == 1
@@ -118,3 +121,28 @@ async def test_a_senders_stop_drops_the_group_that_was_still_open(scene: Scene) 
     await scene.say("x" * 4000)
     await scene.say("/stop")
     assert [turn.status for turn in await scene.turns()][1] is Status.DROPPED
+
+
+async def test_a_disk_that_cannot_be_read_holds_messages_up_but_no_stop(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.say("work")
+    readable = scene.store._read
+
+    async def unreadable(query: str, parameters: dict[str, object]) -> list[sqlite3.Row]:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    monkeypatch.setattr(scene.store, "_read", unreadable)
+    stop, after = scene.message("/stop"), scene.message("next")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(scene.intake.accept([stop, after]), name="accept")
+        await scene.clock.advance(10)
+        assert len(scene.rules.cancelled) == 1
+        monkeypatch.setattr(scene.store, "_read", readable)
+        await scene.clock.advance(10)
+    turns = await scene.turns()
+    assert [turn.label for turn in turns] == ["work", "next"]
+    assert turns[0].stop is not None
+    assert len(scene.rules.cancelled) == 1
