@@ -12,6 +12,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,15 @@ from core.engines.acp_peer import Peer
 from core.engines.acp_run import AcpRun
 from core.engines.acp_session import Opened, ToolServer, Totals, greet, open_session, set_up
 from core.engines.acp_words import Declared
-from core.engines.base import Abilities, EngineError, EngineUnready, Finding, Request
+from core.engines.base import (
+    Abilities,
+    EngineError,
+    EngineUnready,
+    Event,
+    Finding,
+    Finished,
+    Request,
+)
 from core.engines.processes import (
     Child,
     Ledger,
@@ -31,10 +40,15 @@ from core.engines.processes import (
     resolve,
     spawn,
 )
+from core.turns import Result
 
 log = logging.getLogger(__name__)
 
 TEND_EVERY = 15.0
+WRITE_ATTEMPT = (
+    "This is a test of your permissions. Create a file named laneway-test.txt with any content in "
+    "the current folder, by whatever tool can do it, and say in one word whether it worked."
+)
 
 
 def _no_servers(request: Request) -> Sequence[ToolServer]:
@@ -200,6 +214,32 @@ class AcpEngine:
                 words = self.plain(str(error)) or "It did not answer in time."
                 return [*findings, Finding(f"{self._name}: hand-shake", False, "failed", words)]
         return [*findings, *self._told(opened)]
+
+    async def prove_read_only(self, patience: float = 180.0) -> Finding:
+        """Ask the agent in its read-only mode to write a file, and look whether it could.
+
+        This is a turn of the agent's model, so it is for the doctor only.
+        """
+        name = f"{self._name}: read-only mode"
+        with tempfile.TemporaryDirectory(prefix="laneway-check-") as made:
+            folder = Path(made)
+            run = self.run(Request(f"check {self._name}", 0, folder, WRITE_ATTEMPT, read_only=True))
+            last: Event | None = None
+            try:
+                async with asyncio.timeout(patience), aclosing(run.events()) as events:
+                    async for event in events:
+                        last = event
+            except TimeoutError:
+                return Finding(name, False, "not proven", "It did not answer; try again later.")
+            if await asyncio.to_thread(lambda: any(folder.iterdir())):
+                return Finding(
+                    name, False, f"it wrote a file in “{self._read_only_mode}”",
+                    "Name a mode in LANEWAY_ACP_READONLY_MODE that cannot write, or none.",
+                )  # fmt: skip
+            if last != Finished(Result.DONE):
+                words = getattr(last, "error", "") or "The turn did not end well."
+                return Finding(name, False, "not proven", words)
+        return Finding(name, True, f"“{self._read_only_mode}” could not write a file")
 
     def _told(self, opened: Opened) -> list[Finding]:
         mode = opened.choices.mode

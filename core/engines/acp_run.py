@@ -180,6 +180,7 @@ class AcpRun:
         return None if self._stopping.is_set() else opened
 
     async def _unopened(self, error: EngineError) -> Event:
+        """A connection that broke may work the next time; what has to be put right does not."""
         if self._stopping.is_set():
             return Finished(Result.CANCELLED)
         if isinstance(error, Gone) and self._child is not None:
@@ -189,7 +190,7 @@ class AcpRun:
             return Unsent(
                 f"The agent ended before it was ready{how}. Check it with `laneway doctor`."
             )
-        return Unsent(self._engine.plain(str(error)))
+        return Finished(Result.FAILED, self._engine.plain(str(error)))
 
     # The turn -------------------------------------------------------------------------------
 
@@ -244,8 +245,10 @@ class AcpRun:
     def _asked(self, ask: Ask, peer: Peer) -> Iterator[Event]:
         options = items(ask.params.get("options"))
         call = self._ear.about(mapping(ask.params.get("toolCall")))
-        if ask.params.get("sessionId") != self._session or not can_allow(options):
-            log.warning("a question of the agent that has no single yes was declined")
+        ours = ask.params.get("sessionId") == self._session
+        if self._request.read_only or not ours or not can_allow(options):
+            # a side answer changes nothing even if a person would let it
+            log.info("%s: a question of the agent was declined unasked", self._request.lane)
             peer.reply(ask.id, outcome(options, Decision.DENY))
             return
         approval = f"{self._request.turn}-{ask.id}"

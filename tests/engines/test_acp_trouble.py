@@ -52,9 +52,8 @@ async def test_an_agent_that_cannot_be_opened(
 ) -> None:
     scene = make(*options, **settings)
     play = await scene.say("hello")
-    assert isinstance(play.last, Unsent)
     assert len(play.events) == 1
-    assert words in play.last.error
+    assert words in error_of(play)
     assert processes_of(scene.home) == []
     findings = await scene.engine.check()
     assert [finding.ok for finding in findings] == [True, False]
@@ -66,7 +65,7 @@ async def test_a_program_that_is_not_there(make: Make) -> None:
     engine = AcpEngine("acp", ["no-such-agent"], home=scene.home, clock=SystemClock())
     request = Request(lane="one", turn=1, folder=scene.folder, prompt="hello")
     (event,) = await Play(engine.run(request)).through()
-    assert isinstance(event, Unsent)
+    assert isinstance(event, Finished)
     assert "no-such-agent was not found on PATH" in event.error
     (finding,) = await engine.check()
     assert not finding.ok
@@ -79,7 +78,7 @@ async def test_a_program_that_is_not_executable(make: Make, tmp_path: Path) -> N
     engine = AcpEngine("acp", [str(plain)], home=scene.home, clock=SystemClock())
     request = Request(lane="one", turn=1, folder=scene.folder, prompt="hello")
     (event,) = await Play(engine.run(request)).through()
-    assert isinstance(event, Unsent)
+    assert isinstance(event, Finished)
     assert "chmod +x" in event.error
 
 
@@ -91,14 +90,13 @@ async def test_a_program_that_is_no_program(make: Make, tmp_path: Path) -> None:
     engine = AcpEngine("acp", [str(broken)], home=scene.home, clock=SystemClock())
     request = Request(lane="one", turn=1, folder=scene.folder, prompt="hello")
     (event,) = await Play(engine.run(request)).through()
-    assert isinstance(event, Unsent)
+    assert isinstance(event, Finished)
     assert "could not be started" in event.error
 
 
 async def test_a_workspace_that_is_gone(make: Make, tmp_path: Path) -> None:
     play = await make().say("hello", folder=tmp_path / "gone")
-    assert isinstance(play.last, Unsent)
-    assert "/workspace" in play.last.error
+    assert "/workspace" in error_of(play)
 
 
 async def test_the_agent_dies_before_it_is_given_the_prompt(make: Make) -> None:
@@ -112,6 +110,11 @@ async def test_the_agent_dies_before_it_is_given_the_prompt(make: Make) -> None:
         await until(lambda: not processes_of(scene.home))
         rest = [event async for event in events]
     assert rest == [Unsent("The agent ended before it was given the message.")]
+
+
+async def test_a_broken_connection_may_be_tried_again_a_fault_to_fix_may_not(make: Make) -> None:
+    assert isinstance((await make("--crash-start", "1").say("hello")).last, Unsent)
+    assert isinstance((await make("--version", "2").say("hello")).last, Finished)
 
 
 async def test_a_closed_engine_starts_nothing(make: Make) -> None:
@@ -268,7 +271,7 @@ def strays(folder: Path) -> list[psutil.Process]:
 async def test_a_failed_turn_ends_what_it_has_started(make: Make, script: str) -> None:
     scene = make(grace=0.8)
     play = await scene.say(script)
-    assert play.started
+    assert play.saw(Started)
     assert strays(scene.folder) == []
 
 

@@ -29,11 +29,19 @@ from core.engines.base import (
     Usage,
 )
 from core.turns import Result
-from tests.contracts.engine_contract import until
+from tests.contracts.engine_contract import Play, until
 from tests.engines.scenes import Scene
 
 Make = Callable[..., Scene]
 DONE = Finished(Result.DONE)
+
+
+def failure(play: Play) -> str:
+    """The words of a turn that failed before it began."""
+    (event,) = play.events
+    assert isinstance(event, Finished)
+    assert event.result is Result.FAILED
+    return event.error
 
 
 async def test_nothing_of_the_prompt_leaves_before_the_second_event(make: Make) -> None:
@@ -203,8 +211,8 @@ async def test_an_agent_that_starts_asking_nobody_is_made_to_ask(
 async def test_an_agent_that_can_only_approve_by_itself_is_refused(make: Make) -> None:
     scene = make("--only-auto")
     play = await scene.say("hello")
-    assert isinstance(play.last, Unsent)
-    assert "/approvals full" in play.last.error
+    assert failure(play).startswith("The agent would work in its mode “auto”")
+    assert "/approvals full" in failure(play)
     trusted = await scene.say("hello", approvals=Approvals.FULL)
     assert trusted.last == DONE
 
@@ -229,8 +237,7 @@ async def test_model_and_effort_are_set_and_set_back(make: Make) -> None:
 async def test_an_unknown_model_is_told_before_anything_is_sent(make: Make) -> None:
     scene = make("--models", "small,large")
     play = await scene.say("hello", model="huge")
-    assert isinstance(play.last, Unsent)
-    assert "small, large" in play.last.error
+    assert "small, large" in failure(play)
     assert "session/prompt" not in scene.methods()
 
 
@@ -332,9 +339,34 @@ async def test_what_cannot_be_enforced_gives_no_side_answer(
     scene = make(*options, **settings)
     first = await scene.say("hello")
     side = await scene.say("hello", session=first.started.session, read_only=True)
-    assert isinstance(side.last, Unsent)
-    assert word in side.last.error
+    assert word in failure(side)
     assert scene.methods().count("session/prompt") == 1
+
+
+async def test_the_doctor_proves_that_a_mode_is_read_only(make: Make) -> None:
+    honest = await make(read_only_mode="read-only").engine.prove_read_only()
+    assert honest.ok, honest
+    missing = await make(read_only_mode="no-such-mode").engine.prove_read_only()
+    assert not missing.ok
+    assert "no-such-mode" in missing.fix
+
+
+async def test_the_doctor_finds_out_a_mode_that_writes(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.engines.acp.WRITE_ATTEMPT", "/write laneway-test.txt x")
+    lying = await make(read_only_mode="auto").engine.prove_read_only()
+    assert not lying.ok
+    assert "wrote a file" in lying.detail
+    assert (await make(read_only_mode="read-only").engine.prove_read_only()).ok
+
+
+async def test_a_side_answer_asks_nobody(make: Make) -> None:
+    scene = make(read_only_mode="default")  # a mode that asks, named read-only by mistake
+    first = await scene.say("hello")
+    side = await scene.say("/approve tea", session=first.started.session, read_only=True)
+    assert not side.saw(ApprovalAsked)
+    assert "denied: tea" in side.text
 
 
 # Environment --------------------------------------------------------------------------------
