@@ -7,7 +7,7 @@ NEW := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c '$(NEW)' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help run test check format example lock clean venv dev
+.PHONY: help run test check mutants format example lock clean venv dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -24,6 +24,9 @@ check: dev ## everything that CI checks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(MAKE) --no-print-directory test
+
+mutants: dev ## plant faults into the rules; tests must notice (NUMBER=40 SEED=1)
+	$(BIN)/python -m tests.mutants $(or $(NUMBER),40) $(or $(SEED),1)
 
 format: dev ## put the code into its shape
 	$(BIN)/ruff check --fix .
