@@ -128,6 +128,8 @@ class Previews:
                 del self._by_turn[turn]
         elif preview.waiting:
             preview.task.cancel()
+            if (never := self._ending(preview)) and self._calls.group is not None:
+                self._calls.spawn(self._store.save(*never), f"end of the preview of turn {turn}")
         self._forget_oldest()
 
     async def settle(self, turn: int) -> Closed:
@@ -175,6 +177,8 @@ class Previews:
                 place = await self._calls.place(preview.lane)
                 if self._due(preview) and await self._may(preview, place):
                     await self._show(preview, place)
+            if preview.closed:
+                await self._store.save(*self._ending(preview))
         except (Unreachable, Poisoned) as reason:
             preview.ended = True
             log.info("turn %d has no preview: %s", preview.turn, reason)

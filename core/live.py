@@ -14,6 +14,7 @@ from core.clock import Clock
 from core.engines.base import Event
 from core.preview import Frame, Picture
 
+# Both are never longer than the platform's own pace.
 FIRST = 1.0  # seconds before anything is shown; what is answered sooner is one message at once
 WORDS = 0.3  # seconds from the first words to the first frame: an answer in one piece needs none
 THINKING = 3.0  # seconds of work without a word after which that alone is shown
@@ -116,7 +117,7 @@ class Live:
                 self._changed.set()  # the elapsed time
 
     async def _show_frames(self) -> None:
-        await self._clock.sleep(FIRST)
+        await self._clock.sleep(min(FIRST, self._every))
         while not self._closed:
             await self._changed.wait()
             due = self._due()
@@ -137,6 +138,6 @@ class Live:
         if self._shown is not None:
             return self._shown_at + self._every
         if self._words_at is not None:
-            return self._words_at + WORDS
+            return self._words_at + min(WORDS, self._every)
         elapsed = self._clock.monotonic() - self._began
         return self._clock.monotonic() if elapsed >= THINKING else None

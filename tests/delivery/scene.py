@@ -74,6 +74,19 @@ class Scene:
                 moved = Address(old.channel, new_chat, lane.address.thread)
                 await self.store.save(rows.lane_address(lane.id, moved))
 
+    def slow_disk(self, seconds: float) -> None:
+        """The next write takes so long."""
+        if not seconds:
+            return
+        save = self.store.save
+
+        async def slowly(*rows: Any) -> None:
+            self.store.save = save  # type: ignore[method-assign] # for this one call
+            await self.clock.sleep(seconds)
+            await save(*rows)
+
+        self.store.save = slowly  # type: ignore[method-assign] # see above
+
     # What is said -------------------------------------------------------------------------
 
     async def lane(self, lane: str) -> str:
@@ -102,6 +115,7 @@ class Scene:
         keyboard: Keyboard = (),
         file: str = "",
         markup: str = "",
+        slow_disk: float = 0.0,
     ) -> list[Delivery]:
         """Commit deliveries as pending and hand them over, as the runner does."""
         deliveries = [
@@ -119,6 +133,7 @@ class Scene:
             for seq, text in enumerate(texts)
         ]
         await self.store.save(*map(rows.delivery, deliveries))
+        self.slow_disk(slow_disk)
         if self.outbox is not None:
             self.outbox.deliver(deliveries)
         await self.clock.settle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from pathlib import Path
 
@@ -358,6 +359,45 @@ async def test_a_hanging_preview_holds_up_no_other_lane(it: Scene) -> None:
     assert it.channel.texts() == ["hello"]
 
 
+async def test_a_preview_that_was_never_sent_leaves_no_open_row(it: Scene) -> None:
+    turn = await it.turn()
+    it.channel.fail(Send, RateLimited(30))
+    await it.preview(turn, "a")
+    it.outbox.close_preview(turn)
+    await it.clock.settle()
+    row = await it.preview_row(turn)
+    assert row is not None
+    assert row.state is DeliveryState.WITHDRAWN
+    assert not it.outbox.shows(turn)
+
+
+async def test_nor_one_that_is_closed_while_its_mark_is_stored(it: Scene) -> None:
+    turn = await it.turn()
+    it.outbox.preview(turn, ANA, "a")
+    while not (row := await it.preview_row(turn)):
+        await asyncio.sleep(0)
+    it.outbox.close_preview(turn)
+    await it.clock.settle()
+    row = await it.preview_row(turn)
+    assert row is not None
+    assert (row.state, len(it.channel.calls)) in [
+        (DeliveryState.WITHDRAWN, 0),
+        (SENT, 1),
+    ]
+
+
+async def test_a_frame_whose_mark_was_stored_during_a_new_penalty_waits(it: Scene) -> None:
+    turn = await it.turn(OTHER_TOPIC)
+    it.channel.fail(Send, Fault(RateLimited(10), seconds=1))
+    await it.say("limited", TOPIC)
+    it.slow_disk(2)
+    await it.preview(turn, "a", lane=OTHER_TOPIC)
+    await it.clock.advance(10.9)
+    assert len(it.channel.calls) == 1
+    await it.clock.advance(10)
+    assert sorted(it.channel.texts()) == ["a", "limited"]
+
+
 # After a crash -------------------------------------------------------------------------------
 
 
@@ -372,6 +412,20 @@ async def test_an_answer_that_was_not_delivered_edits_the_preview_after_a_restar
     await it.clock.advance(5)
     assert it.channel.texts() == ["answer"]
     assert len(it.channel.of(Send)) == 1
+
+
+async def test_a_frame_of_the_dead_process_that_lands_late_does_not_stay(it: Scene) -> None:
+    turn = await it.turn()
+    await frames(it, turn, "a")
+    it.channel.slow(Revise, 60, late=True)
+    await it.preview(turn, "ab")
+    await it.answer("answer", turn=turn)
+    await it.restart()
+    assert it.channel.texts() == ["answer"]
+    it.channel.land()
+    assert it.channel.texts() == ["ab"]
+    await it.clock.advance(5)
+    assert it.channel.texts() == ["answer"]
 
 
 async def test_a_preview_in_flight_at_a_crash_is_uncertain(it: Scene) -> None:

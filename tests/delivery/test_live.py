@@ -120,6 +120,12 @@ async def test_frames_come_at_the_platforms_pace(direct: bool, every: float) -> 
         assert gaps == pytest.approx([every] * len(gaps))
 
 
+async def test_where_frames_cost_nothing_the_first_comes_soon() -> None:
+    async with turn(preview_every_direct=0.1) as it:
+        await it.stream(0.5)
+        assert it.screen.frames[0][0] <= 0.2
+
+
 async def test_a_frame_shows_all_text_so_far() -> None:
     async with turn() as it:
         it.live.feed(Text("Hel"))

@@ -193,6 +193,19 @@ async def test_a_penalty_of_the_token_holds_every_chat(it: Scene) -> None:
     assert it.channel.texts() == ["one", "two"]
 
 
+async def test_a_send_whose_mark_was_stored_during_a_new_penalty_waits(it: Scene) -> None:
+    it.channel.fail(Send, Fault(RateLimited(10), seconds=1))
+    await it.say("limited", TOPIC)
+    delivery = await it.say("other", OTHER_TOPIC, slow_disk=2)
+    await it.clock.advance(5)
+    assert len(it.channel.calls) == 1
+    assert await it.state(delivery) is PENDING
+    await it.clock.advance(5.9)
+    assert len(it.channel.calls) == 1
+    await it.clock.advance(5)
+    assert it.channel.texts() == ["limited", "other"]
+
+
 async def test_a_delivery_is_never_dropped_however_often_it_is_limited(it: Scene) -> None:
     it.channel.fail(Send, *[RateLimited(3)] * 50)
     delivery = await it.say("hello")
