@@ -128,6 +128,19 @@ class House:
             ):
                 await asyncio.sleep(0.02)
 
+    async def answered(self, lane: str, count: int = 1) -> dict[str, Any]:
+        """Wait until so many turns of a lane are over and shown; the last of them."""
+        async with asyncio.timeout(WITHIN):
+            while True:
+                known = any(row["lane"] == lane for row in await self.ask("lanes"))
+                rows = await self.ask("turns", lane=lane) if known else []
+                over = [row for row in rows if row["ended_at"] and row["delivery"] != "pending"]
+                if len(over) >= count:
+                    await self.idle(lane)
+                    last: dict[str, Any] = over[-1]
+                    return last
+                await asyncio.sleep(0.02)
+
 
 async def ask(home: Path, name: str, **request: Any) -> Any:
     """What ``laneway NAME --json`` would show, from the running gateway."""

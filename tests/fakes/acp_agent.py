@@ -8,6 +8,8 @@ pieces, N being the number of earlier turns of the session:
 
     /say TEXT            a piece of the answer          /think TEXT        a thought
     /stream N [SECONDS]  N pieces "w0 w1 …"             /flood N           N pieces at full speed
+    /repeat N TEXT       the text N times, one piece    /lines N           N numbered lines
+    /letters SECONDS "TEXT"  a JSON string, a piece a character
     /sleep SECONDS       obeys a cancel                 /hang              for ever; obeys a cancel
     /tool TITLE          a tool that starts and ends    /write NAME TEXT   a file, unless read-only
     /approve COMMAND     asks, then "ran: …" or "denied: …"; the lines after it are still done
@@ -198,6 +200,21 @@ class Turn:
             self.say(f"w{number} ")
             self.nap(float(pause or 0.02))
 
+    def repeat(self, argument: str) -> None:
+        count, _, text = argument.partition(" ")
+        self.say(text * int(count))
+
+    def lines(self, argument: str) -> None:
+        for number in range(int(argument)):
+            self.say(f"line {number:04d} of a long answer\n")
+            self.nap(0.003)
+
+    def letters(self, argument: str) -> None:
+        pause, _, text = argument.partition(" ")
+        for letter in json.loads(text):
+            self.say(letter)
+            self.nap(float(pause))
+
     def flood(self, argument: str) -> None:
         for number in range(int(argument)):
             self.update("agent_message_chunk", content={"type": "text", "text": f"{number} "})
@@ -387,6 +404,9 @@ DIRECTIVES: dict[str, Callable[[Turn, str], None]] = {
         "agent_thought_chunk", content={"type": "text", "text": text}
     ),
     "/stream": Turn.stream,
+    "/repeat": Turn.repeat,
+    "/lines": Turn.lines,
+    "/letters": Turn.letters,
     "/flood": Turn.flood,
     "/sleep": lambda turn, seconds: turn.nap(float(seconds)),
     "/hang": Turn.hang,
