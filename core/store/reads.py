@@ -112,7 +112,8 @@ async def waiting_message(store: Store, identity: str) -> MessageRow | None:
 
 
 async def message(store: Store, identity: str) -> MessageRow | None:
-    return _first(map(_message, await store.fetch("message.by_identity", identity=identity)))
+    """A message that is being gathered, or of a turn that is open or among the newest thousand."""
+    return _first(map(_message, await store.fetch("message.recent", identity=identity)))
 
 
 async def message_by_platform_id(store: Store, lane: str, message_id: str) -> MessageRow | None:

@@ -20,10 +20,10 @@ VALUES (:seq, :identity, :lane,
 SELECT 1 FROM seen WHERE identity = :identity;
 
 -- name: turn.last_answer
-SELECT answer FROM turns
+SELECT answer FROM lane_turns
 WHERE lane = :lane AND answer <> '' AND kind <> 'side' ORDER BY id DESC LIMIT 1;
 
 -- name: turn.spent
 SELECT count(*) AS turns, coalesce(sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), 0)
     AS tokens, sum(cost) AS cost
-FROM turns WHERE lane = :lane AND started_at IS NOT NULL;
+FROM lane_turns WHERE lane = :lane AND started_at IS NOT NULL;

@@ -2,6 +2,8 @@
 -- `key` says that of several rows with one key only the last matters, and `order: strict` that the
 -- query must keep its place among all rows of the commit. Queries of one commit that touch the same
 -- columns are one query, differ in phase, or are strict.
+-- Turns of a lane are read from lane_turns, open ones with the three states in so many words: that
+-- is what the indexes are made for. A test refuses a query that reads a whole table.
 
 -- name: lane.new
 -- phase: 10

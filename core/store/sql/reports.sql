@@ -1,5 +1,6 @@
 -- name: report.waiting
-SELECT lane, count(*) AS waiting FROM turns WHERE status = 'waiting' GROUP BY lane;
+SELECT lane, count(*) AS waiting FROM turns
+WHERE status IN ('waiting', 'starting', 'running') AND status = 'waiting' GROUP BY lane;
 
 -- name: report.sessions
 SELECT s.lane, s.engine, s.session FROM sessions s

@@ -54,14 +54,14 @@ SELECT * FROM turns
 WHERE status IN ('waiting', 'starting', 'running') AND held = 1 ORDER BY id;
 
 -- name: turn.of_lane
-SELECT * FROM turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit;
+SELECT * FROM lane_turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit;
 
 -- name: turn.latest
 SELECT * FROM turns ORDER BY id DESC LIMIT :limit;
 
 -- name: turn.after
 -- The newest main turn of a lane that started after this one.
-SELECT * FROM turns WHERE lane = :lane AND kind <> 'side' AND id <> :id
+SELECT * FROM lane_turns WHERE lane = :lane AND kind <> 'side' AND id <> :id
 AND started_at > (SELECT coalesce(started_at, received_at) FROM turns WHERE id = :id)
 ORDER BY started_at DESC LIMIT 1;
 
@@ -87,8 +87,10 @@ UPDATE messages SET text = :text WHERE identity = :identity AND (turn IS NULL OR
 -- name: message.of_turn
 SELECT * FROM messages WHERE turn = :turn ORDER BY seq;
 
--- name: message.by_identity
-SELECT * FROM messages WHERE identity = :identity;
+-- name: message.recent
+SELECT * FROM messages WHERE identity = :identity AND (turn IS NULL OR turn IN (
+    SELECT id FROM turns WHERE status IN ('waiting', 'starting', 'running')
+    UNION SELECT id FROM (SELECT id FROM turns ORDER BY id DESC LIMIT 1000) AS newest));
 
 -- name: message.waiting
 -- A message whose turn is not over.
@@ -97,11 +99,11 @@ SELECT * FROM messages WHERE identity = :identity AND (turn IS NULL OR turn IN (
 
 -- name: message.by_platform_id
 SELECT * FROM messages WHERE message_id = :message_id
-AND turn IN (SELECT id FROM turns WHERE lane = :lane) ORDER BY seq LIMIT 1;
+AND turn IN (SELECT id FROM lane_turns WHERE lane = :lane) ORDER BY seq LIMIT 1;
 
 -- name: message.of_lane
 SELECT * FROM messages WHERE turn IN (
-    SELECT id FROM turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit)
+    SELECT id FROM lane_turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit)
 ORDER BY seq DESC LIMIT :limit;
 
 -- name: message.gathered
