@@ -189,7 +189,7 @@ class Reports:
         return await lanes(self._store, self._engine, self._runner)
 
     async def _turns(self, request: Mapping[str, Any]) -> list[Json]:
-        return await turns(self._store, request.get("lane"))
+        return await turns(self._store, request.get("lane"), int(request.get("limit", LATEST)))
 
     async def _list_people(self, _: Mapping[str, Any]) -> list[Json]:
         return await people(self._store, self._people)
