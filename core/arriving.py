@@ -84,10 +84,9 @@ class Arriving:
         """The item that makes a turn of these pieces. ``stored``: they are in the store already."""
         turn = self.turn(lane, pieces)
         event = self.event(lane, turn)
-        if stored:
-            moved = tuple(rows.message_turn(piece.seq, turn.id) for piece in pieces)
-            return Item(identity, event, rows=(*written, *moved))
         said = tuple(replace(piece, turn=turn.id) for piece in pieces)
+        if stored:
+            return Item(identity, event, joined=said, rows=written)
         return Item(identity, event, messages=said, rows=written)
 
     def event(self, lane: LaneRow, turn: Turn) -> Arrived:

@@ -34,6 +34,7 @@ class Item:
     identity: str | None = None  # of a message, press or edit; a known one is skipped whole
     event: Event | None = None
     messages: Sequence[MessageRow] = ()  # what was said, written with it
+    joined: Sequence[MessageRow] = ()  # stored before, and of a turn from now on
     rows: Sequence[Row] = ()
     deliveries: Sequence[Delivery] = ()  # written as pending with it, sent after the commit
     closing: Callable[[Turn], Said] | None = None

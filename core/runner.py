@@ -38,6 +38,7 @@ from core.turns import (
     Join,
     Kind,
     Limits,
+    News,
     Prompt,
     Refuse,
     Save,
@@ -71,14 +72,17 @@ class _Step:
         lanes = self.runner.lanes
         self.mark = lanes.mark()
         self.commands = lanes.handle(self.item.event) if self.item.event else ()
-        said = [self._closing(), self.runner.telling.of(self.commands, self._closed())]
+        told = [self._closing(), self.runner.telling.of(self.commands, self._closed())]
         self.deliveries = [*self.item.deliveries]
         written = [
             *rows_of(self.commands, self.runner.now()),
             *map(rows.message, self.item.messages),
         ]
+        for said in self.item.joined:
+            assert said.turn is not None, "it joins a turn"
+            written.append(rows.message_turn(said.seq, said.turn))
         written += self.item.rows
-        for one in said:
+        for one in told:
             self.deliveries += one.deliveries
             written += one.rows
         written += [rows.delivery(delivery) for delivery in self.deliveries]
@@ -151,6 +155,7 @@ class Runner:
         self._watchers: set[Callable[[Turn], None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
+        self.cut_off: tuple[int, ...] = ()  # turns that an earlier process left at work
 
     async def run(self, ready: asyncio.Event, stop: asyncio.Event, drain: float) -> None:
         """Restore, run turns until ``stop`` is set, then drain for at most ``drain`` seconds.
@@ -211,7 +216,7 @@ class Runner:
 
     def heard(self, item: Item) -> None:
         """Remember which messages a turn came from, for their receipts."""
-        for message in item.messages:
+        for message in (*item.messages, *item.joined):
             if message.turn is not None and message.message_id:
                 known = self._sources.get(message.turn, ())
                 self._sources[message.turn] = (*known, message.message_id)
@@ -280,6 +285,11 @@ class Runner:
         self._sources.update(state.sources)
         step = _Restoring(self, state)
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
+        self.cut_off = tuple(
+            command.turn.id
+            for command in step.commands
+            if isinstance(command, Tell) and command.news is News.INTERRUPTED and command.turn
+        )
         await self._notices.restore()
 
     async def release(self) -> tuple[int, int]:

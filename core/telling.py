@@ -31,6 +31,8 @@ ACTIONS = {
     News.SIDE_CUT_OFF: ("rerun", "Ask again"),
     News.STEER_UNCERTAIN: ("rerun", "Send again"),
 }
+# What answers a command goes before everything else, like any command's answer.
+ANSWERS = frozenset({News.STOPPED, News.NOTHING, News.DROPPED, News.DENIED})
 RECEIPTS = {
     Status.WAITING: Receipt.WAITING,
     Status.STARTING: Receipt.RECEIVED,
@@ -76,7 +78,8 @@ class Telling:
                 case Tell(news, lane, turn):
                     keyboard, buttons = self._buttons(news, lane, turn)
                     text = wording.tell(command, self._names)
-                    deliveries += self._notice(lane, turn, text, keyboard)
+                    kind = DeliveryKind.COMMAND if news in ANSWERS else DeliveryKind.NOTICE
+                    deliveries += self._notice(lane, turn, text, keyboard, kind)
                     written += buttons
                 case Refuse(turn):
                     text = wording.refuse(command, self._queue_limit)
@@ -118,14 +121,19 @@ class Telling:
         ]  # fmt: skip
 
     def _notice(
-        self, lane: str, turn: Turn | None, markdown: str, keyboard: Keyboard = ()
+        self,
+        lane: str,
+        turn: Turn | None,
+        markdown: str,
+        keyboard: Keyboard = (),
+        kind: DeliveryKind = DeliveryKind.NOTICE,
     ) -> list[Delivery]:
         parts = self._channel_of(lane).render(markdown)
         now = self._clock.now()
         last = len(parts) - 1
         return [
             Delivery(
-                self._ids.delivery(), lane, turn.id if turn else None, DeliveryKind.NOTICE, part,
+                self._ids.delivery(), lane, turn.id if turn else None, kind, part,
                 keyboard=keyboard if seq == last else (), created_at=now,
             )
             for seq, part in enumerate(parts)

@@ -29,6 +29,7 @@ from gateway.control import Control, listening
 from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, new_id, wanted_channels
 from gateway.paths import DATABASE
 from gateway.reports import Reports
+from gateway.settings_table import AfterCrash
 from gateway.socket_path import socket_path
 from gateway.web.listener import listen
 
@@ -132,6 +133,9 @@ class Gateway:
         ]
         beside = [group.create_task(what, name=name) for name, what in work]
         ready()
+        if self._settings.after_crash is AfterCrash.CONTINUE:
+            for turn in parts.runner.cut_off:
+                await parts.intake.go_on(turn)
         await runner
         await parts.outbox.flushed(FLUSH)
         for task in beside:
