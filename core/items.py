@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from core.store import rows
 from core.store.records import Delivery, MessageRow
 from core.store.rows import Row
 from core.turns import Event, Turn
@@ -38,6 +39,15 @@ class Item:
     rows: Sequence[Row] = ()
     deliveries: Sequence[Delivery] = ()  # written as pending with it, sent after the commit
     closing: Callable[[Turn], Said] | None = None
+
+
+def content(item: Item) -> list[Row]:
+    """What an item writes apart from its event and its deliveries."""
+    written = [*map(rows.message, item.messages)]
+    for said in item.joined:
+        assert said.turn is not None, "it joins a turn"
+        written.append(rows.message_turn(said.seq, said.turn))
+    return [*written, *item.rows]
 
 
 class Take(Protocol):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from core import restoring, turns
 from core.clock import Clock
 from core.engines.base import Abilities, Engine
-from core.items import Item, Said
+from core.items import Item, Said, content
 from core.lanes import Lanes, LaneView
 from core.lanes.board import Mark
 from core.notices import Notices
@@ -74,14 +74,7 @@ class _Step:
         self.commands = lanes.handle(self.item.event) if self.item.event else ()
         told = [self._closing(), self.runner.telling.of(self.commands, self._closed())]
         self.deliveries = [*self.item.deliveries]
-        written = [
-            *rows_of(self.commands, self.runner.now()),
-            *map(rows.message, self.item.messages),
-        ]
-        for said in self.item.joined:
-            assert said.turn is not None, "it joins a turn"
-            written.append(rows.message_turn(said.seq, said.turn))
-        written += self.item.rows
+        written = [*rows_of(self.commands, self.runner.now()), *content(self.item)]
         for one in told:
             self.deliveries += one.deliveries
             written += one.rows

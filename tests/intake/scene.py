@@ -18,11 +18,12 @@ from core.channel import Action, ChannelLimits, Connection, Done, Intake
 from core.engines.base import Abilities
 from core.ground import Ground, House
 from core.intake import Intake as CoreIntake
-from core.items import Item
+from core.items import Item, content
 from core.lanes import Lanes, LaneView
 from core.messages import Address, FileRef, Message, Part, Press
 from core.people import Lists, People
 from core.prompt import build
+from core.runner import rows_of
 from core.store import reads, rows
 from core.store.records import ButtonRow, Delivery, TurnRow
 from core.store.store import Store
@@ -31,13 +32,10 @@ from core.turns import (
     Command,
     Ended,
     Finished,
-    Join,
     Limits,
     Prompted,
     Refuse,
     Result,
-    Save,
-    SaveLane,
     Status,
     Stop,
     Tell,
@@ -99,9 +97,8 @@ class Rules:
             mark = self.lanes.mark()
             commands[:] = self.lanes.handle(item.event) if item.event else []
             return [
-                *_rows(commands),
-                *map(rows.message, item.messages),
-                *item.rows,
+                *rows_of(commands, self.store.clock.now()),
+                *content(item),
                 *map(rows.delivery, item.deliveries),
             ]
 
@@ -125,29 +122,20 @@ class Rules:
         return self.able.get(engine, Abilities())
 
 
-def _rows(commands: list[Command]) -> list[rows.Row]:
-    written = []
-    for command in commands:
-        match command:
-            case Save(turn):
-                written.append(rows.turn(turn))
-            case SaveLane(lane, facts):
-                written.append(rows.lane_facts(lane, facts))
-            case Join(message_turn, into):
-                written.append(rows.messages_join(message_turn, into))
-    return written
-
-
 @dataclass
 class Signs:
     pressed: list[tuple[str, str]] = field(default_factory=list)
     titles: list[tuple[str, str]] = field(default_factory=list)
+    moves: list[tuple[str, str, str]] = field(default_factory=list)
 
     def answer_press(self, channel: str, press: str, text: str, alert: bool = False) -> None:
         self.pressed.append((press, text))
 
     def retitle(self, lane: str, title: str) -> None:
         self.titles.append((lane, title))
+
+    def moved(self, channel: str, old_chat: str, new_chat: str) -> None:
+        self.moves.append((channel, old_chat, new_chat))
 
 
 @dataclass
