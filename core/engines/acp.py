@@ -8,7 +8,6 @@ and no agent by name.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -41,8 +40,6 @@ from core.engines.processes import (
     spawn,
 )
 from core.turns import Result
-
-log = logging.getLogger(__name__)
 
 TEND_EVERY = 15.0
 WRITE_ATTEMPT = (
@@ -184,12 +181,17 @@ class AcpEngine:
         cost = cost or self._abilities.cost
         self._abilities = found.abilities(read_only=bool(self._read_only_mode), cost=cost)
 
-    def plain(self, text: str) -> str:
-        """Words of the agent for people: short, and without the secrets it was given."""
+    def redact(self, text: str) -> str:
+        """Without the secrets that the agent was given by name."""
         for name in self._env:
             value = os.environ.get(name, "")
-            if len(value) >= 6:
+            if len(value) >= 6:  # shorter ones are no secrets, and words of the language
                 text = text.replace(value, "…")
+        return text
+
+    def plain(self, text: str) -> str:
+        """Words of the agent for people: short, and without secrets."""
+        text = self.redact(text)
         return text if len(text) <= 600 else text[:599] + "…"
 
     # The doctor -------------------------------------------------------------------------------

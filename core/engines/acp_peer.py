@@ -15,7 +15,7 @@ from typing import Any
 from core.engines.base import EngineError
 from core.engines.processes import Child, LineTooLong
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("laneway.engine")
 
 Json = Mapping[str, Any]
 METHOD_NOT_FOUND = -32601

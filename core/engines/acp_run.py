@@ -48,7 +48,7 @@ from core.turns import Result
 if TYPE_CHECKING:
     from core.engines.acp import AcpEngine
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("laneway.engine")
 
 CUT_OFF = {
     "max_tokens": "The answer was cut off: it reached the model's limit of length. "
@@ -321,18 +321,21 @@ class AcpRun:
     async def _leave(self, opened: Opened | None) -> None:
         """Hand the process back warm, or see the end of everything it started."""
         self._over = True
+        reusable = self._well and not self._request.read_only and not self._stopping.is_set()
         try:
-            child = self._child
             if opened is not None:
                 await self._remember(opened)
-            if child is None:
+            if self._child is None:
                 return
-            reusable = self._well and not self._request.read_only
-            if reusable and opened is not None and not self._stopping.is_set():
+            if reusable and opened is not None:
                 self._child = None
                 await self._engine.keep_warm(self._request.lane, opened)
             else:
-                await self._end(child, self._grace)
+                await self._end(self._child, self._grace)
+        except BaseException:
+            if self._child is not None:
+                self._child.kill()  # whatever cut this short, nothing may be left behind
+            raise
         finally:
             self._engine.release(*self._claims)
 
@@ -353,7 +356,8 @@ class AcpRun:
 
     def _log_stderr(self, child: Child) -> None:
         if tail := child.stderr_tail.strip():
-            log.info("the agent's error output of %s: %s", self._request.lane, tail[-2000:])
+            words = self._engine.redact(tail)[-2000:]
+            log.info("the agent's error output of %s: %s", self._request.lane, words)
 
 
 def _claims(request: Request) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from core.engines.acp_words import (
 from core.engines.base import Approvals, EngineUnready, Request
 from core.engines.processes import Child
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("laneway.engine")
 
 PROTOCOL_VERSION = 1
 

@@ -383,10 +383,11 @@ def _created(pid: int) -> float:
 def marked(fits: Callable[[str], bool]) -> list[psutil.Process]:
     """Every process whose environment carries a fitting marker, except our own."""
     found = []
-    for process in psutil.process_iter():
-        if process.pid == os.getpid():
+    for pid in psutil.pids():
+        if pid == os.getpid():
             continue
         try:
+            process = psutil.Process(pid)  # its start time is read before its environment
             mark = process.environ().get(MARK)
         except (psutil.Error, OSError):  # not ours to look at, or gone
             continue
@@ -407,10 +408,10 @@ def _tree(record: Record) -> list[psutil.Process]:
 
 def _session(number: int) -> list[psutil.Process]:
     found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(OSError):
-            if os.getsid(process.pid) == number:
-                found.append(process)
+    for pid in psutil.pids():
+        with contextlib.suppress(psutil.Error, OSError):
+            if os.getsid(pid) == number:
+                found.append(psutil.Process(pid))
     return found
 
 
