@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from socket import socket
 
@@ -18,7 +18,8 @@ from channels.registry import open_channel
 from core.channel import Channel, Connection
 from core.clock import Clock
 from core.commands import menu
-from core.engines.processes import Record, sweep
+from core.engines.base import Engine
+from core.engines.processes import Ledger, Record, sweep
 from core.intake import Intake
 from core.lane_ids import LOCAL
 from core.people import People
@@ -35,6 +36,7 @@ from gateway.web.listener import listen
 
 log = logging.getLogger("laneway")
 
+EngineMaker = Callable[[Settings, Clock, Ledger], Mapping[str, Engine]]
 Menu = Callable[[Sequence[tuple[str, str]]], Coroutine[None, None, None]]
 FLUSH = 3.0  # seconds the last answers have to leave when everything else is done
 TIDY_EVERY = 3600.0
@@ -44,8 +46,11 @@ LISTEN_AGAIN = (1.0, 5.0, 30.0, 60.0)  # seconds after a channel broke
 class Gateway:
     """One process. Everything it owns lives inside ``run``."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, clock: Clock, engines: EngineMaker = make_engines
+    ) -> None:
         self._settings = settings
+        self._make_engines = engines
         self._clock = clock
         self._intake: Intake | None = None
         self._trouble: Callable[[], str] = lambda: "starting"
@@ -80,7 +85,7 @@ class Gateway:
                 opened = await stack.enter_async_context(open_channel(wanted, clock))
                 channels[wanted.name] = opened.channel
                 menus.append(opened.menu)
-            engines = make_engines(settings, clock, StoreLedger(store))
+            engines = self._make_engines(settings, clock, StoreLedger(store))
             for engine in engines.values():
                 stack.push_async_callback(engine.close)
             people = People(lists(settings))

@@ -14,6 +14,7 @@ from core.approvals import Approvals
 from core.channel import Channel
 from core.clock import Clock
 from core.engines.acp import AcpEngine
+from core.engines.base import Engine
 from core.engines.demo import demo_engine
 from core.engines.processes import Ledger, Record
 from core.ground import Ground, House
@@ -64,7 +65,7 @@ class Parts:
 
     store: Store
     channels: Mapping[str, Channel]
-    engines: Mapping[str, AcpEngine]
+    engines: Mapping[str, Engine]
     people: People
     outbox: Outbox
     runner: Runner
@@ -84,9 +85,9 @@ def wanted_channels(settings: Settings) -> list[Wanted]:
     return wanted
 
 
-def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, AcpEngine]:
+def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, Engine]:
     """Every engine that can be chosen here; none of them starts anything yet."""
-    engines = {"demo": demo_engine(settings.home, clock, ledger)}
+    engines: dict[str, Engine] = {"demo": demo_engine(settings.home, clock, ledger)}
     if settings.acp_command:
         engines["acp"] = AcpEngine(
             EngineName.ACP.value,
@@ -126,7 +127,7 @@ def assemble(
     clock: Clock,
     store: Store,
     channels: Mapping[str, Channel],
-    engines: Mapping[str, AcpEngine],
+    engines: Mapping[str, Engine],
     people: People,
 ) -> Parts:
     """Objects that know each other, from the outbox up to the intake."""

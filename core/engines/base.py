@@ -225,5 +225,8 @@ class Engine(Protocol):
     async def check(self) -> Sequence[Finding]:
         """Whether program and version fit; starts no turn."""
 
+    async def tend(self) -> None:
+        """Look after warm processes until cancelled; one task of the process runs it."""
+
     async def close(self) -> None:
         """End every warm process; returns when none is alive."""
