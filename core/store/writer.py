@@ -140,8 +140,8 @@ class Writer:
             accepted = await self._persist(units)
         except Closed:
             raise
-        except Exception:  # noqa: BLE001 - a unit may fail with anything; it is found below
-            log.warning("a batch of %d failed; storing its parts one by one", len(units))
+        except Exception as error:  # noqa: BLE001 - one unit's, whatever it is; found below
+            log.warning("a batch of %d failed (%s); storing its parts singly", len(units), error)
             await self._write_singly(batch)
         else:
             at = 0
@@ -198,6 +198,8 @@ class Writer:
     async def _transaction(self, units: Sequence[Unit]) -> list[bool]:
         connection = self._connection
         decided: list[Unit] = []
+        if connection.in_transaction:  # the disk kept even the roll-back of the last try from it
+            await connection.rollback()
         try:
             accepted = await self._claim(units)
             rows: list[Row] = []
@@ -213,9 +215,11 @@ class Writer:
                         await connection.execute(text, parameters)
             await connection.commit()
         except BaseException:
-            for unit in reversed(decided):
-                unit.undo()
-            await connection.rollback()
+            try:
+                for unit in reversed(decided):
+                    unit.undo()
+            finally:
+                await connection.rollback()
             raise
         for unit in decided:
             try:

@@ -1,0 +1,205 @@
+"""What is stored comes back as the same values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.messages import Address, Button, FileKind, FileRef, Part, Quote, Style, clean
+from core.store import encoding, reads, rows
+from core.store.errors import ReadFailed
+from core.store.records import (
+    ApprovalRow,
+    ApprovalState,
+    ButtonRow,
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    FilePart,
+    MessageRow,
+    PairingRow,
+    PersonRow,
+    PlaceRow,
+    ProcessRow,
+    RuleRow,
+    SettingRow,
+)
+from core.store.store import Store
+from core.turns import Status
+from tests.contracts.store_contract import ANA, LANE, lane_row, turn
+from tests.fakes.clock import FakeClock
+
+TEXT = st.text().map(clean)
+PARTS = st.builds(Part, TEXT, TEXT)
+FILES = st.builds(
+    FileRef, TEXT, st.sampled_from(FileKind), TEXT, TEXT, st.none() | st.integers(0, 2**40)
+)
+QUOTES = st.builds(Quote, TEXT, TEXT, TEXT, st.booleans(), st.lists(FILES, max_size=2).map(tuple))
+BUTTONS = st.builds(Button, TEXT, TEXT, st.sampled_from(Style))
+
+
+@settings(max_examples=50)
+@given(PARTS | st.builds(FilePart, TEXT, TEXT, st.none() | PARTS))
+def test_a_part_is_read_as_it_was_written(part: Part | FilePart) -> None:
+    assert encoding.load_part(encoding.dump_part(part)) == part
+
+
+@settings(max_examples=50)
+@given(st.lists(st.lists(BUTTONS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple))
+def test_a_keyboard_is_read_as_it_was_written(keyboard: tuple[tuple[Button, ...], ...]) -> None:
+    assert encoding.load_keyboard(encoding.dump_keyboard(keyboard)) == keyboard
+
+
+@settings(max_examples=50)
+@given(st.lists(FILES, max_size=3).map(tuple), st.none() | QUOTES, TEXT)
+def test_what_a_message_carries_is_read_as_it_was_written(
+    files: tuple[FileRef, ...], quote: Quote | None, album: str
+) -> None:
+    found = encoding.load_extra(encoding.dump_extra(files, quote, album))
+    assert found == (files, quote, album)
+
+
+async def test_a_message_with_all_it_carries(tmp_path: Path) -> None:
+    said = MessageRow(
+        1, "telegram:8:-1:41", LANE, 1, ANA, "Ana", "41", "look", 5,
+        (FileRef("f", FileKind.IMAGE, "a.png", "image/png", 9),), Quote("earlier", "Bo"), "album",
+    )  # fmt: skip
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(lane_row(), rows.turn(turn(1)), rows.message(said))
+        assert await reads.messages_of(store, [1]) == [said]
+        assert await reads.waiting_message(store, said.identity) == said
+        assert await reads.message_by_platform_id(store, LANE, "41") == said
+        assert await reads.messages_of_lane(store, LANE, 5) == [said]
+        await store.save(rows.message_text(said.identity, "look here"))
+        changed = await reads.waiting_message(store, said.identity)
+        assert changed is not None
+        assert changed.text == "look here"
+
+
+async def test_the_text_of_a_message_stays_once_its_turn_is_over(tmp_path: Path) -> None:
+    said = MessageRow(1, "m1", LANE, 1, ANA, "Ana", "41", "first", 5)
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(lane_row(), rows.turn(turn(1, status=Status.DONE)), rows.message(said))
+        await store.save(rows.message_text("m1", "second"))
+        assert await reads.waiting_message(store, "m1") is None
+        assert await reads.messages_of(store, [1]) == [said]
+
+
+async def test_the_turns_of_a_lane_are_found_whether_over_or_not(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(lane_row(), lane_row("other"))
+        for id in range(1, 9):
+            lane = "other" if id == 5 else LANE
+            status = Status.DONE if id % 3 else Status.RUNNING
+            await store.save(rows.turn(turn(id, lane, status)))
+        assert [row.id for row in await reads.turns_of(store, LANE, 5)] == [8, 7, 6, 4, 3]
+        assert [row.id for row in await reads.turns_of(store, None, 5)] == [8, 7, 6, 5, 4]
+
+
+async def test_a_delivery_and_how_far_it_is(tmp_path: Path) -> None:
+    sent = Delivery(
+        1, LANE, 1, DeliveryKind.ANSWER, Part("**hi**", "{}"), 2, ((Button("b", "Stop"),),), "41",
+        created_at=3,
+    )  # fmt: skip
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(lane_row(), rows.turn(turn(1)), rows.delivery(sent))
+        assert await reads.deliveries_open(store) == [sent]
+        await store.save(rows.delivery_state(1, DeliveryState.IN_FLIGHT))
+        await store.save(rows.delivery_state(1, DeliveryState.SENT, message_id="77", sent_at=9))
+        await store.save(rows.delivery_state(1, DeliveryState.SENT))
+        found = await reads.delivery(store, 1)
+        assert found is not None
+        assert (found.state, found.message_id, found.sent_at) == (DeliveryState.SENT, "77", 9)
+        assert await reads.deliveries_open(store) == []
+        assert await reads.deliveries_of(store, 1) == [found]
+        assert await reads.deliveries_of_lane(store, LANE, DeliveryKind.ANSWER, 1) == [found]
+
+
+async def test_an_approval_is_settled_once(tmp_path: Path) -> None:
+    asked = ApprovalRow(1, LANE, 1, "ref", "shell", "ls", "hash", 5, 9)
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(lane_row(), rows.turn(turn(1)), rows.approval(asked))
+        assert await reads.approvals_open(store) == [asked]
+        await store.save(rows.approval_state(1, ApprovalState.DENIED, 6, ANA))
+        await store.save(rows.approval_state(1, ApprovalState.ALLOWED, 7, "telegram:2"))
+        found = await reads.approval(store, 1)
+        assert found is not None
+        assert (found.state, found.decided_by) == (ApprovalState.DENIED, ANA)
+        assert await reads.approvals_open(store) == []
+
+
+async def test_a_revoked_rule_is_gone_until_it_is_made_again(tmp_path: Path) -> None:
+    rule = RuleRow(1, LANE, "codex", "shell", "ls", "hash", 5, ANA)
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(lane_row(), rows.always_rule(rule))
+        assert await reads.always_rules(store) == [rule]
+        await store.save(rows.revoke_rule(1, 6))
+        assert await reads.always_rules(store) == []
+        await store.save(rows.always_rule(rule))
+        assert await reads.always_rules(store) == [rule]
+
+
+async def test_people_places_and_the_gateways_own_rows(tmp_path: Path) -> None:
+    ana = PersonRow(ANA, "Ana", "member", "Europe/Berlin", 5, "telegram:2")
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(
+            lane_row(),
+            rows.person(ana),
+            rows.pairing(PairingRow("123", ANA, "Ana", 1, 2)),
+            rows.pairing(PairingRow("456", ANA, "Ana", 3, 4)),
+            rows.place(PlaceRow("telegram:-1", "Lab", 1, ANA)),
+            rows.move("telegram:-1", "telegram:-2", 1),
+            rows.setting(SettingRow("LANEWAY_PREVIEW", "off", 1, ANA)),
+            rows.process(ProcessRow(7, 1.5, LANE, "mark")),
+            rows.button(ButtonRow("b1", LANE, None, "stop", {"turn": 1}, 5)),
+        )
+        assert await reads.people(store) == [ana]
+        await store.save(rows.person_zone(ANA, "UTC", 9))
+        assert [person.zone for person in await reads.people(store)] == ["UTC"]
+        assert [pairing.code for pairing in await reads.pairings(store)] == ["456"]
+        assert await reads.places(store) == [PlaceRow("telegram:-1", "Lab", 1, ANA)]
+        assert await reads.moves(store) == {"telegram:-1": "telegram:-2"}
+        assert (await reads.settings(store))["LANEWAY_PREVIEW"].value == "off"
+        assert await reads.processes(store) == [ProcessRow(7, 1.5, LANE, "mark")]
+        assert await reads.button(store, "b1") == ButtonRow(
+            "b1", LANE, None, "stop", {"turn": 1}, 5
+        )
+        await store.save(
+            rows.remove_person(ANA), rows.remove_pairing(ANA), rows.remove_place("telegram:-1"),
+            rows.remove_setting("LANEWAY_PREVIEW"), rows.remove_process(7, 1.5),
+        )  # fmt: skip
+        assert await reads.people(store) == await reads.processes(store) == []
+        assert await reads.pairings(store) == await reads.places(store) == []
+        assert await reads.settings(store) == {}
+
+
+async def test_a_lane_moves_to_another_address(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        await store.save(lane_row())
+        await store.save(rows.lane_address(LANE, Address("telegram", "-2", "7")))
+        found = await reads.lane_at(store, Address("telegram", "-2", "7"))
+        assert found is not None
+        assert found.id == LANE
+        assert [row.id for row in await reads.lanes_of_place(store, "telegram", "-2")] == [LANE]
+
+
+def test_a_lane_has_no_other_settings_than_it_has() -> None:
+    with pytest.raises(ValueError, match="colour"):
+        rows.lane_setting(LANE, "colour", "red")
+
+
+async def test_a_read_from_a_damaged_page_says_that_it_failed(tmp_path: Path) -> None:
+    path = tmp_path / "laneway.db"
+    async with Store.open(path, FakeClock()) as store:
+        await store.save(lane_row())
+    async with Store.open(path, FakeClock()) as store:
+        content = path.read_bytes()
+        with path.open("r+b") as file:
+            file.seek(4096)
+            file.write(bytes(len(content) - 4096))
+        with pytest.raises(ReadFailed, match="damaged"):
+            await reads.lane_list(store)
+        path.write_bytes(content)
