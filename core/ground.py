@@ -52,6 +52,8 @@ class Says(Protocol):
 
     def retitle(self, lane: str, title: str) -> None: ...
 
+    def moved(self, channel: str, old_chat: str, new_chat: str) -> None: ...
+
 
 class Decides(Protocol):
     """Settles a press on an approval's card; returns what the person who pressed is told."""

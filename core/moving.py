@@ -25,6 +25,7 @@ async def moved(ground: Ground, channel: str, old: str, new: str, identity: str 
         written += await _lane(ground, lane, new)
     await ground.take(Item(identity, rows=written))
     await ground.people.load(ground.store)
+    ground.says.moved(channel, old, new)
 
 
 async def _place(ground: Ground, old: str, new: str) -> list[Row]:

@@ -169,7 +169,7 @@ class Poller:
                 await self._intake.accept(self._read(me, readable)[0])
             failed = left
         for update in failed:
-            log.warning("telegram: update %s cannot be read, it is set aside", update_id(update))
+            log.info("telegram: update %s still cannot be read; it stays aside", update_id(update))
 
     async def _trouble(self, error: SendError) -> float:
         """Report what went wrong and say how long to wait."""

@@ -5,6 +5,7 @@ It must not know what the commands do.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 
@@ -91,6 +92,7 @@ class Menu:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._wanted: tuple[tuple[str, str], ...] | None = None
+        self._setting = asyncio.Lock()  # it is wanted and Telegram comes up at the same moment
 
     def want(self, commands: Sequence[tuple[str, str]]) -> None:
         """Remember what is to be offered."""
@@ -98,11 +100,13 @@ class Menu:
 
     async def apply(self) -> str:
         """Set it if it is not set yet; empty, or why it could not be."""
-        if (wanted := self._wanted) is None:
+        async with self._setting:
+            if (wanted := self._wanted) is None:
+                return ""
+            try:
+                await set_menu(self._wire, wanted)
+            except SendError as error:
+                return str(error)
+            if self._wanted is wanted:
+                self._wanted = None
             return ""
-        try:
-            await set_menu(self._wire, wanted)
-        except SendError as error:
-            return str(error)
-        self._wanted = None
-        return ""

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from core.clock import SystemClock
+from core.clock import Clock, SystemClock
 from gateway import config
 from gateway.app import Gateway
 from gateway.cli.client import talk
@@ -71,8 +71,9 @@ async def until(true: Callable[[], object], within: float = WITHIN) -> None:
 class House:
     """A gateway in this process."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, clock: Clock | None = None, **settings: str) -> None:
         self.home = folder / "home"
+        self.clock = clock or SystemClock()
         self.fake = FakeTelegram()
         self.settings = settings
         self._gateway: Gateway | None = None
@@ -100,7 +101,7 @@ class House:
     async def start_gateway(self, **more: str) -> None:
         """Start, and return when messages are taken."""
         environ = environment(self.home, self.fake, **(self.settings | more))
-        self._gateway = Gateway(config.load(environ, cwd=self.home.parent), SystemClock())
+        self._gateway = Gateway(config.load(environ, cwd=self.home.parent), self.clock)
         ready = asyncio.Event()
         self._task = asyncio.create_task(self._gateway.run(ready.set), name="gateway")
         waiting = asyncio.create_task(ready.wait(), name="ready")
