@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from channels.markup.reading import read
 from channels.markup.split import Ruler, split_styled
 from channels.markup.styled import ALONE, INLINE, Kind, Span, Styled, ordered
+from core.messages import clean
 
 TEXT_LIMIT = 4096
 ENTITY_LIMIT = 100
@@ -38,7 +39,7 @@ def render(markdown: str, limit: int = TEXT_LIMIT) -> list[Rendered]:
     styled = read(markdown)
     if not styled.text.strip():
         # Nothing but signs, such as a quote that holds nothing: they are all there is to show.
-        styled = Styled(markdown.strip() or EMPTY)
+        styled = Styled(clean(markdown).strip() or EMPTY)
     parts = split_styled(_quiet(styled), limit, ENTITY_LIMIT)
     return [Rendered(part.text, list(_entities(part))) for part in parts]
 
