@@ -100,12 +100,13 @@ def test_the_person_of_a_turn_that_is_over_has_no_say_about_others() -> None:
     assert world.order() == [others]
 
 
-def test_a_stop_with_nothing_to_stop_is_told_so() -> None:
+@pytest.mark.parametrize("known", [False, True])
+def test_a_stop_with_nothing_to_stop_is_told_so(known: bool) -> None:
     world = World()
-    for prepare in (lambda: None, lambda: world.complete(world.working())):
-        prepare()
-        world.stop()
-        assert world.out == [Tell(News.NOTHING, "a", by="ann")]
+    if known:
+        world.complete(world.working())
+    world.stop()
+    assert world.out == [Tell(News.NOTHING, "a", by="ann")]
 
 
 def test_a_second_stop_is_answered_and_cancels_nothing_again() -> None:

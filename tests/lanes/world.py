@@ -7,6 +7,7 @@ every command whatever the scenario.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -67,10 +68,25 @@ C = TypeVar("C", bound=Command)
 ENDS = {News.ENDED, News.INTERRUPTED, News.GIVEN_UP, News.SIDE_CUT_OFF, News.STEER_UNCERTAIN}
 
 
+def snapshot(lanes: Lanes) -> object:
+    """All of the state, down to what is derived."""
+    board = lanes._board
+    slots = board.slots
+    return (
+        {lane.key: lane for lane in board},
+        set(board._idle),
+        board.door,
+        (slots.running, slots.jobs, slots.sides, dict(slots.persons)),
+        (dict(slots._used), dict(slots._spanned)),
+        list(board.line._entries),
+    )
+
+
 class World:
     def __init__(self, **limits: int) -> None:
         self.limits = Limits(**limits)
         self.lanes = Lanes(self.limits)
+        self.doubtful = False  # every step is first taken back once, as if its commit had failed
         self.saved: dict[int, Turn] = {}  # what the store knows
         self.facts: dict[str, LaneFacts] = {}
         self.paused_all = False
@@ -79,23 +95,37 @@ class World:
         self.engines: dict[int, Turn] = {}  # started and not gone
         self.prompts: set[int] = set()  # turns whose engine has got the prompt
         self.cancelled: set[int] = set()  # engines told to end
+        self.folders: dict[int, str] = {}  # where each engine works
+        self.asking: Counter[int] = Counter()  # open questions
         self.joined: dict[int, int] = {}
         self.ends_told: dict[int, News] = {}
+        self.drops_told: set[int] = set()
         self.out: list[Command] = []  # of the last event
         self.now = 0
+        self.count = 0  # of turns so far
 
     # What happens
 
     def send(self, event: Event) -> list[Command]:
-        self.out = self.lanes.handle(event)
+        self.out = self._handled_twice(event) if self.doubtful else self.lanes.handle(event)
         self.carry_out(self.out)
         self.lanes.settle()
         return self.out
+
+    def _handled_twice(self, event: Event) -> list[Command]:
+        before, mark = snapshot(self.lanes), self.lanes.mark()
+        first = self.lanes.handle(event)
+        self.lanes.undo(mark)
+        assert snapshot(self.lanes) == before, "an undo left something behind"
+        second = self.lanes.handle(event)
+        assert second == first, "the same event had another effect after an undo"
+        return second
 
     def crash(self) -> list[Command]:
         """Kill the process and start it again from the store."""
         self.lanes = Lanes(self.limits)
         self.engines, self.prompts, self.cancelled = {}, set(), set()
+        self.folders, self.asking = {}, Counter()
         self.draining = False
         unfinished = [turn for _, turn in sorted(self.saved.items()) if not turn.status.over]
         self.out = self.lanes.restore(
@@ -118,8 +148,8 @@ class World:
         at: int | None = None,
     ) -> Turn:
         self.now = at if at is not None else self.now + 1
-        number = max([0, *self.saved, *self.joined]) + 1
-        return Turn(number, lane, person, origin, kind, self.now, last_piece=self.now)
+        self.count += 1
+        return Turn(self.count, lane, person, origin, kind, self.now, last_piece=self.now)
 
     def say(
         self,
@@ -159,9 +189,12 @@ class World:
         self.send(Unsent(turn, self.saved[turn].lane))
 
     def ask(self, turn: int) -> None:
+        if turn in self.engines and self.status(turn) is Status.RUNNING:
+            self.asking[turn] += 1
         self.send(Asked(turn, self.saved[turn].lane))
 
     def answer(self, turn: int) -> None:
+        self.asking[turn] = max(0, self.asking[turn] - 1)
         self.send(Answered(turn, self.saved[turn].lane))
 
     def finish(self, turn: int, result: Result = Result.DONE) -> None:
@@ -226,7 +259,7 @@ class World:
         self.send(ResumeAsked(lane, engine, self.facts.get(lane, LaneFacts())))
 
     def limit(self, **limits: int) -> None:
-        self.limits = replace(self.limits, **limits)  # type: ignore[arg-type]  # all are int
+        self.limits = replace(self.limits, **limits)
         self.send(LimitsChanged(self.limits))
 
     def drain(self) -> None:
@@ -322,14 +355,19 @@ class World:
                 assert self.saved[turn].status is Status.WAITING
                 assert into in self.prompts, "steered into a turn that is not at work"
             case Refuse(turn):
+                self.drops_told.add(turn.id)
                 assert self.saved[turn.id].status is Status.DROPPED, "refused and not saved"
             case Join(turn, into):
                 assert turn not in self.saved, "a joined message is no turn of its own"
                 assert self.saved[into].status is Status.WAITING
                 self.joined[turn] = into
-            case Tell(news, _, turn):
+            case Tell(news, _, turn, _, dropped):
+                self.drops_told |= {each.id for each in dropped}
                 if turn is not None:
-                    assert self.saved[turn.id] == turn, "told what is not saved"
+                    if news is News.DROPPED:
+                        self.drops_told.add(turn.id)
+                    saved = replace(self.saved[turn.id], asking=turn.asking)
+                    assert saved == turn, "told what is not saved"
                     if news in ENDS and turn.status.over:
                         assert turn.id not in self.ends_told, "its end is told twice"
                         self.ends_told[turn.id] = news
@@ -341,11 +379,14 @@ class World:
         assert turn.id not in self.engines, "started twice"
         assert turn.id not in self.prompts, "started again although its prompt left"
         self.engines[turn.id] = turn
+        self.folders[turn.id] = self.facts.get(turn.lane, LaneFacts()).folder
         self.cancelled.discard(turn.id)
 
     def _is_told(self, turn: Turn) -> None:
         """Every end other than done is told, once; of a stop by a person when it was asked."""
         by_person = turn.stop is not None and turn.stop.kind in (StopKind.STOP, StopKind.SKIP)
+        if turn.status is Status.DROPPED:
+            assert turn.id in self.drops_told, "dropped without a word"
         silent = turn.status in (Status.DONE, Status.DROPPED) or turn.offered_to is not None
         if turn.status.over and not silent and not by_person:
             assert turn.id in self.ends_told, "its end is not told"
