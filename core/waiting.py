@@ -30,6 +30,11 @@ def without(queue: Queue, turn: int) -> Queue:
     return tuple(other for other in queue if other.id != turn)
 
 
+def exchanged(queue: Queue, turn: Turn) -> Queue:
+    """The queue with the newer state of one of its turns, at the place it had."""
+    return tuple(turn if other.id == turn.id else other for other in queue)
+
+
 def find(queue: Queue, turn: int) -> Turn | None:
     for other in queue:
         if other.id == turn:

@@ -37,11 +37,14 @@ class Board:
         self.door = Door(limits)
         self.slots = Slots()
         self.line = Line()
-        self.freed = False  # since `look`: a slot or folder was given back, or the door changed
-        self.touched: set[str] = set()  # since `look`: lanes whose place in the line is new
+        # In this step: whether a slot or folder became free or the door changed, and the lanes
+        # of the line that are not as they were.
+        self.freed = False
+        self.touched: set[str] = set()
         self._lanes: dict[str, Lane] = {}
         self._idle: dict[str, None] = {}  # the lanes with nothing to do, longest idle first
-        self._journal: list[tuple[str, Lane | None] | Door] = []
+        self._journal: list[tuple[str, Lane | None] | Door] = []  # what was there before
+        self._settled = 0  # entries the journal has had and forgotten
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(list(self._lanes.values()))
@@ -67,18 +70,19 @@ class Board:
         self.door = door
         self.freed = True
 
-    def look(self) -> None:
-        """From here on changes count as new."""
+    def begin_step(self) -> None:
         self.freed = False
         self.touched.clear()
 
     # The draft
 
     def mark(self) -> Mark:
-        return Mark(len(self._journal))
+        return Mark(self._settled + len(self._journal))
 
     def undo(self, mark: Mark) -> None:
-        while len(self._journal) > mark:
+        if mark < self._settled:
+            raise ValueError("what is settled cannot be taken back")
+        while self._settled + len(self._journal) > mark:
             past = self._journal.pop()
             if isinstance(past, Door):
                 self.door = past
@@ -87,6 +91,7 @@ class Board:
                 self._exchange(key, self._lanes.get(key), lane)
 
     def settle(self) -> None:
+        self._settled += len(self._journal)
         self._journal.clear()
         while len(self._idle) > REMEMBERED:
             key = next(iter(self._idle))

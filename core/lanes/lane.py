@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import final
 
 from core.turns import LaneFacts, Status, Turn
-from core.waiting import Entry, Queue, entry, find
+from core.waiting import Entry, Queue, entry, exchanged, find
 
 UNDER_WAY = frozenset({Status.STARTING, Status.RUNNING})
 
@@ -85,8 +85,7 @@ class Lane:
         """With the newer state of its main turn or of one of its side answers."""
         if self.main is not None and self.main.id == turn.id:
             return replace(self, main=turn)
-        sides = tuple(turn if side.id == turn.id else side for side in self.sides)
-        return replace(self, sides=sides)
+        return replace(self, sides=exchanged(self.sides, turn))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from core.turns import (
     StopAsked,
     Unsent,
 )
-from core.waiting import find, queued, without
+from core.waiting import exchanged, find
 
 OneLane = (
     Prompted | Finished | Ended | Asked | Answered | Unsent | SteerAsked | SteerTaken
@@ -76,4 +76,4 @@ def _edited(lane: Lane, event: Edited, step: Step) -> Lane:
         return lane
     if event.label is not None:
         turn = replace(turn, label=event.label)
-    return replace(lane, waiting=queued(without(lane.waiting, turn.id), step.save(turn)))
+    return replace(lane, waiting=exchanged(lane.waiting, step.save(turn)))

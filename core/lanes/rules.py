@@ -42,13 +42,15 @@ from core.turns import (
 )
 from core.waiting import full, merged, queued
 
+AT_WORK = frozenset({Phase.STARTING, Phase.RUNNING})
+
 
 class Lanes:
     def __init__(self, limits: Limits) -> None:
         self._board = Board(limits)
 
     def handle(self, event: Event) -> list[Command]:
-        self._board.look()
+        self._board.begin_step()
         step = Step(self._board.door)
         match event:
             case Arrived():
@@ -93,7 +95,7 @@ class Lanes:
         settling is over.
         """
         board, engines = self._board, frozenset(paused_engines)
-        board.look()
+        board.begin_step()
         board.set_door(replace(board.door, paused=paused_all, engines=engines))
         step = Step(board.door)
         became: dict[int, Turn] = {}
@@ -153,19 +155,19 @@ class Lanes:
 
     def view(self, lane: str) -> LaneView | None:
         """A snapshot, or None while the lane is idle."""
-        it = self._board.get(lane)
-        if it is None or it.idle:
+        found = self._board.get(lane)
+        if found is None or found.idle:
             return None
         return LaneView(
-            lane=it.key,
-            facts=it.facts,
-            phase=it.phase,
-            main=it.main,
-            taken=it.taken,
-            waiting=it.waiting,
-            sides=it.sides,
-            paused=self._holds(it),
-            place=self._board.line.place(it.entry) if it.entry else 0,
+            lane=found.key,
+            facts=found.facts,
+            phase=found.phase,
+            main=found.main,
+            taken=found.taken,
+            waiting=found.waiting,
+            sides=found.sides,
+            paused=self._holds(found),
+            place=self._board.line.place(found.entry) if found.entry else 0,
         )
 
     # Arrivals
@@ -204,26 +206,23 @@ class Lanes:
         drain, in which running turns have their time.
         """
         turn, draining = event.turn, step.door.draining
-        possible = True
         if turn.origin is not Origin.PERSON or turn.kind is not Kind.MAIN:
             return Busy.QUEUE
         match event.busy:
-            case Busy.SIDE:
-                possible = self._no_side(lane, event.can_side) is None
-            case Busy.STEER:
-                hindrance = steering.hindrance(
-                    lane,
-                    turn.person,
-                    admin=event.admin,
-                    can_steer=event.can_steer,
-                    draining=draining,
-                )
-                possible = hindrance is None
-            case Busy.INTERRUPT:
-                possible = lane.phase in (Phase.STARTING, Phase.RUNNING) and not draining
-            case Busy.QUEUE | Busy.COLLECT:
-                pass
-        return event.busy if possible else Busy.QUEUE
+            case Busy.SIDE if self._no_side(lane, event.can_side):
+                return Busy.QUEUE
+            case Busy.STEER if steering.hindrance(
+                lane,
+                turn.person,
+                admin=event.admin,
+                can_steer=event.can_steer,
+                draining=draining,
+            ):
+                return Busy.QUEUE
+            case Busy.INTERRUPT if draining or lane.phase not in AT_WORK:
+                return Busy.QUEUE
+            case asked:
+                return asked
 
     # Side answers
 
@@ -242,9 +241,8 @@ class Lanes:
             return Refusal.PAUSED
         if not can_side:
             return Refusal.NO_SIDE
-        if len(lane.sides) >= door.limits.sides_per_lane:
-            return Refusal.SIDE_BUSY
-        if self._board.slots.sides >= door.limits.sides:
+        in_lane, in_all = len(lane.sides), self._board.slots.sides
+        if in_lane >= door.limits.sides_per_lane or in_all >= door.limits.sides:
             return Refusal.SIDE_BUSY
         return None
 

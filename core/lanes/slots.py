@@ -29,9 +29,6 @@ class Slots:
             return self.jobs < max(1, limits.running // 2)
         return self.persons[turn.person] < limits.per_person
 
-    def admit_side(self, limits: Limits) -> bool:
-        return self.sides < limits.sides
-
     def free(self, folder: str) -> bool:
         """No turn works in this folder, inside it or in one it lies in."""
         if not folder or not self._used:

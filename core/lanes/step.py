@@ -55,7 +55,7 @@ class Step:
         self.do(Tell(News.DENIED, lane, turn, person, reason=reason))
 
     def refuse(self, turn: Turn, reason: Refusal) -> None:
-        self.do(Refuse(self.save(replace(turn, status=Status.DROPPED)), reason))
+        self.do(Refuse(self.drop(turn), reason))
 
     def drop(self, turn: Turn) -> Turn:
         return self.save(replace(turn, status=Status.DROPPED))

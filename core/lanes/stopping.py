@@ -24,7 +24,7 @@ from core.turns import (
     Tell,
     Turn,
 )
-from core.waiting import Queue, find, without
+from core.waiting import Queue, exchanged, find, without
 
 
 def stopped(turn: Turn, stop: Stop, step: Step) -> Turn:
@@ -58,11 +58,13 @@ def stop(lane: Lane, event: StopAsked, step: Step) -> Lane:
             return _stop_one(lane, side, by, step)
     main = lane.main if lane.main and not lane.main.status.over else None
     everything = event.admin or (main is not None and main.person == event.person)
-    lane, dropped = _empty(lane, by, step, everything=everything)
+    lane, dropped = _emptied(lane, by, step, everything=everything)
     withdrawn = any(turn.stop is not None for turn in lane.waiting)
-    ends = [stopped(turn, by, step) for turn in (main, *lane.sides) if turn is not None]
-    for turn in ends:
-        lane = lane.with_turn(turn)
+    ends: list[Turn] = []
+    for turn in (main, *lane.sides):
+        if turn is not None and not turn.status.over:
+            ends.append(stopped(turn, by, step))
+            lane = lane.with_turn(ends[-1])
     if not (ends or dropped or withdrawn):
         step.do(Tell(News.NOTHING, event.lane, by=event.person))
     else:
@@ -93,7 +95,7 @@ def drop(lane: Lane, event: DropAsked, step: Step) -> Lane:
         step.deny(event.lane, event.person, Refusal.NOT_YOURS, turn)
     elif turn.offered_to is not None:
         marked = steering.withdraw(turn, Stop(StopKind.STOP, event.person), step)
-        return replace(lane, waiting=_exchanged(lane.waiting, marked))
+        return replace(lane, waiting=exchanged(lane.waiting, marked))
     else:
         step.tell(News.DROPPED, step.drop(turn), event.person)
         return replace(lane, waiting=without(lane.waiting, turn.id))
@@ -107,7 +109,7 @@ def _stop_one(lane: Lane, turn: Turn, by: Stop, step: Step, *, told: bool = True
     return lane.with_turn(turn)
 
 
-def _empty(lane: Lane, by: Stop, step: Step, *, everything: bool) -> tuple[Lane, Queue]:
+def _emptied(lane: Lane, by: Stop, step: Step, *, everything: bool) -> tuple[Lane, Queue]:
     """The lane without what leaves its queue, and that."""
     dropped: list[Turn] = []
     kept: list[Turn] = []
@@ -128,7 +130,3 @@ def _running(lane: Lane, turn: int) -> Turn | None:
 def _unfinished(lane: Lane, turn: int) -> bool:
     found = _running(lane, turn) or find(lane.waiting, turn)
     return found is not None and not found.status.over
-
-
-def _exchanged(queue: Queue, turn: Turn) -> Queue:
-    return tuple(turn if other.id == turn.id else other for other in queue)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.lanes import Lanes
 from core.lanes.board import REMEMBERED
 from core.turns import (
@@ -93,6 +95,16 @@ def test_what_is_settled_is_not_taken_back() -> None:
     lanes.handle(Arrived(message(1)))
     lanes.settle()
     lanes.undo(lanes.mark())
+    assert lanes.view("a") is not None
+
+
+def test_a_mark_from_before_what_is_settled_is_refused() -> None:
+    lanes = Lanes(Limits())
+    mark = lanes.mark()
+    lanes.handle(Arrived(message(1)))
+    lanes.settle()
+    with pytest.raises(ValueError, match="settled"):
+        lanes.undo(mark)
     assert lanes.view("a") is not None
 
 

@@ -144,6 +144,14 @@ def test_a_stop_ends_a_side_answer_in_a_lane_without_a_main_turn() -> None:
     assert world.news == [(News.STOPPED, side)]
 
 
+def test_there_is_nothing_to_stop_where_a_side_answer_only_settles() -> None:
+    world = World()
+    side = world.aside()
+    world.finish(side)
+    world.stop()
+    assert world.news == [(News.NOTHING, None)]
+
+
 def test_the_button_of_a_side_answer_ends_it_alone() -> None:
     world = World()
     main = world.working()
