@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 from core import turns
-from core.channel import Channel
+from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.base import ApprovalAsked, Decision
 from core.engines.base import Approvals as Mode
@@ -35,11 +35,14 @@ from core.store.records import (
 )
 from core.store.store import Store
 from core.turns import Turn
+from core.wording import label, plain
 
 log = logging.getLogger("laneway.approvals")
 
 ACTION = "approval"  # of the card's buttons
 ALLOW, ALWAYS, DENY = "allow", "always", "deny"
+TITLE = 80  # characters of what the engine calls its question
+LAST_WORDS = 250  # characters a card keeps free for what was decided, and by whom
 Decided = Callable[[Decision], None]
 
 
@@ -48,6 +51,7 @@ class _Open:
     row: ApprovalRow
     engine: str
     card: Delivery
+    shown_by: frozenset[int]  # deliveries without which the question is not shown in full
     decided: Decided
     timer: asyncio.Task[None] | None = None
 
@@ -108,20 +112,26 @@ class Approvals:
             return
         await self._show(turn, engine, code, asked, decided)
 
-    async def decide(self, approval: int, choice: str, person: str, may: bool, admin: bool) -> str:
-        """A press on a card; returns what the person who pressed is told, and nobody else."""
+    async def decide(
+        self, approval: int, choice: str, person: str, may: bool, admin: bool, message_id: str = ""
+    ) -> str:
+        """A press on a card; returns what the person who pressed is told, and nobody else.
+
+        ``message_id`` is the card's, which is not known yet where its sending was uncertain.
+        """
         entry = self._open.get(approval)
         if not may or (choice == ALWAYS and not admin):
             who = "an admin" if choice == ALWAYS else "one of the approvers"
             return f"Only {who} can press this. Nothing was changed."
         if entry is None:
-            return await self._too_late(approval)
+            return await self._too_late(approval, message_id)
+        self._found(entry, message_id)
         if entry.row.expires_at <= self._clock.now():
             await self._settle(approval, ApprovalState.EXPIRED, "")
             return "Expired: the time to decide is over, and the answer was no."
         state = ApprovalState.DENIED if choice == DENY else ApprovalState.ALLOWED
         if not await self._settle(approval, state, person, always=choice == ALWAYS):
-            return await self._too_late(approval)
+            return await self._too_late(approval, message_id)
         return "Denied." if choice == DENY else "Allowed."
 
     async def withdraw(self, turn: int, engine_ref: str) -> None:
@@ -135,6 +145,14 @@ class Approvals:
         for entry in list(self._open.values()):
             if entry.row.turn == turn:
                 await self._settle(entry.row.id, ApprovalState.CANCELLED, "")
+
+    def unshown(self, delivery: Delivery, error: SendError) -> None:
+        """A card, or the file before it, cannot be shown: what nobody can read is not allowed."""
+        for entry in list(self._open.values()):
+            if delivery.id in entry.shown_by and self._group:
+                log.warning("approval %d cannot be shown, so it is denied: %s", entry.row.id, error)
+                denial = self._settle(entry.row.id, ApprovalState.DENIED, "")
+                self._group.create_task(denial, name=f"denial of approval {entry.row.id}")
 
     def open_of(self, turn: int) -> list[ApprovalRow]:
         return [entry.row for entry in self._open.values() if entry.row.turn == turn]
@@ -177,7 +195,8 @@ class Approvals:
         )
         card = replace(cards[-1], keyboard=(keyboard,))
         deliveries = [*cards[:-1], card]
-        entry = self._open[row.id] = _Open(row, engine, card, decided)
+        shown_by = frozenset(delivery.id for delivery in deliveries)
+        entry = self._open[row.id] = _Open(row, engine, card, shown_by, decided)
         if self._group:
             entry.timer = self._group.create_task(
                 self._expire(row), name=f"patience of approval {row.id}"
@@ -189,14 +208,14 @@ class Approvals:
     def _cards(self, turn: Turn, asked: ApprovalAsked) -> list[Delivery]:
         """The card, and before it the whole command as a file where it does not fit."""
         fence = "`" * max(3, _longest_run(asked.command, "`") + 1)
-        text = f"**{asked.tool or 'The agent'}** asks to run:\n{fence}\n{asked.command}\n{fence}"
-        parts = self._channel_of(turn.lane).render(text)
+        text = f"{_heading(asked)}\n{fence}\n{asked.command}\n{fence}"
+        render = self._channel_of(turn.lane).render
         now, ids = self._clock.now(), self._store.ids
         made: list[Delivery] = []
-        if len(parts) > 1:
+        if len(render(f"{text}\n{'x' * LAST_WORDS}")) > 1:
             self._spilled.mkdir(mode=0o700, exist_ok=True)
             path = self._spilled / f"{turn.id}-{self._new_id()}.txt"
-            path.write_text(asked.command)
+            path.write_text(asked.command, encoding="utf-8", errors="backslashreplace")
             whole = FilePart(str(path), "command.txt")
             made.append(
                 Delivery(
@@ -204,11 +223,11 @@ class Approvals:
                 )
             )
             lines = asked.command.count("\n") + 1
-            said = (
-                f"**{asked.tool or 'The agent'}** asks to run the command in the file above "
-                f"({lines} lines). Read it whole before you allow it."
+            text = (
+                f"{_heading(asked)}\nIt stands whole in the file above ({lines} lines, "
+                f"{len(asked.command)} characters). Read it before you allow it."
             )
-            parts = self._channel_of(turn.lane).render(said)
+        parts = render(text)
         made.append(
             Delivery(
                 ids.delivery(), turn.lane, turn.id, DeliveryKind.CARD, parts[0], created_at=now
@@ -251,10 +270,11 @@ class Approvals:
         self, row: ApprovalRow, card: Delivery, state: ApprovalState, by: str, always: bool
     ) -> list[Delivery]:
         """The card as it stays: the command, what was decided and by whom, and no buttons."""
-        who = f" by {self._names(by)}" if by else ""
+        who = f" by {plain(self._names(by))}" if by else ""
+        denied = f"⛔ Denied{who}" if by else "⛔ Denied: it could not be shown in full"
         word = {
             ApprovalState.ALLOWED: f"✅ Allowed{' always here' if always else ''}{who}",
-            ApprovalState.DENIED: f"⛔ Denied{who}",
+            ApprovalState.DENIED: denied,
             ApprovalState.EXPIRED: "⌛ Expired; the answer was no",
             ApprovalState.CANCELLED: "🚫 Cancelled; nothing was run",
             ApprovalState.ASKED: "",
@@ -266,9 +286,17 @@ class Approvals:
         return [
             Delivery(
                 self._store.ids.delivery(), row.lane, row.turn, DeliveryKind.CARD, text,
-                target=revises(card.id), created_at=self._clock.now(),
+                target=card.message_id or revises(card.id), created_at=self._clock.now(),
             )
         ]  # fmt: skip
+
+    async def _close_again(self, row: ApprovalRow, message_id: str) -> None:
+        """Somebody pressed a card that still has buttons because we did not know its message."""
+        card = await reads.delivery(self._store, row.delivery) if row.delivery else None
+        if message_id and card is not None and not card.message_id and isinstance(card.part, Part):
+            here = replace(card, message_id=message_id)
+            closed = self._closed_card(row, here, row.state, row.decided_by, False)
+            await self._taking()(Item(f"card:{row.id}", deliveries=closed))
 
     async def _close_left(self, left: ApprovalRow) -> None:
         """The engine that asked is gone; its question can only expire."""
@@ -281,8 +309,14 @@ class Approvals:
         row = rows.approval_state(left.id, ApprovalState.EXPIRED, now)
         await self._taking()(Item(rows=[row], deliveries=deliveries))
 
-    async def _too_late(self, approval: int) -> str:
+    def _found(self, entry: _Open, message_id: str) -> None:
+        if message_id and not entry.card.message_id:
+            entry.card = replace(entry.card, message_id=message_id)
+
+    async def _too_late(self, approval: int, message_id: str) -> str:
         row = await reads.approval(self._store, approval)
+        if row is not None and row.state is not ApprovalState.ASKED:
+            await self._close_again(row, message_id)
         if row is None or row.state is ApprovalState.EXPIRED:
             return "Expired: nothing can be decided here any more, and nothing was run."
         if row.state is ApprovalState.CANCELLED:
@@ -299,6 +333,14 @@ class Approvals:
     def _taking(self) -> Take:
         assert self._take is not None, "begin comes before the first turn"
         return self._take
+
+
+def _heading(asked: ApprovalAsked) -> str:
+    """What the engine calls its question, unless that is the command once more."""
+    title = label(asked.tool, TITLE)
+    if not title or title == label(asked.command, TITLE):
+        return "The agent asks to run this:"
+    return f"The agent asks for permission: **{plain(title)}**"
 
 
 def _longest_run(text: str, char: str) -> int:

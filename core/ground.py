@@ -59,7 +59,7 @@ class Decides(Protocol):
     """Settles a press on an approval's card; returns what the person who pressed is told."""
 
     async def decide(
-        self, approval: int, choice: str, person: str, may: bool, admin: bool
+        self, approval: int, choice: str, person: str, may: bool, admin: bool, message_id: str = ""
     ) -> str: ...
 
 

@@ -236,7 +236,9 @@ class Pressing:
         if not isinstance(approval, int):
             return wording.UNKNOWN_PRESS
         choice = str(data.get("choice", ""))
-        return await self.ground.decides.decide(approval, choice, person.id, may, person.admin)
+        return await self.ground.decides.decide(
+            approval, choice, person.id, may, person.admin, pressed.press.message_id
+        )
 
 
 def continued(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from channels.registry import Wanted
 from core.approvals import Approvals
-from core.channel import Channel
+from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.acp import AcpEngine
 from core.engines.base import Engine
@@ -28,7 +28,7 @@ from core.preparing import Defaults, Preparing
 from core.runner import Runner
 from core.running import TimeLimits, TurnLife
 from core.store import rows
-from core.store.records import ProcessRow
+from core.store.records import Delivery, ProcessRow
 from core.store.store import Store
 from core.telling import Telling
 from core.turns import Limits
@@ -138,7 +138,10 @@ def assemble(
     async def moved(address: Address, new_chat: str) -> None:
         await late[0].moved(address, new_chat)
 
-    outbox = Outbox(store, channels, clock, moved=moved)
+    def failed(delivery: Delivery, error: SendError) -> None:
+        approvals.unshown(delivery, error)
+
+    outbox = Outbox(store, channels, clock, moved=moved, on_failed=failed)
 
     def channel(lane: str) -> Channel:
         return channels[channel_of(lane)]

@@ -15,6 +15,7 @@ pieces, N being the number of earlier turns of the session:
     /approve COMMAND     asks, then "ran: …" or "denied: …"; the lines after it are still done
     /ask-always COMMAND  asks, offering only "always"   /withdraw COMMAND  asks, then takes it back
     /edit NAME           asks with a diff               /hang-if-denied    after a denied /approve
+    /approve-big SIZE    the same with a command of so many characters
     /usage IN OUT COST   tokens of the turn, cost added to the session's total (USD)
     /total COST          sets the session's total cost  /file NAME TEXT    makes a file, links it
     /image               a small PNG in the answer      /blocks            the prompt's blocks, JSON
@@ -412,6 +413,7 @@ DIRECTIVES: dict[str, Callable[[Turn, str], None]] = {
     "/hang": Turn.hang,
     "/tool": Turn.tool,
     "/approve": Turn.approve,
+    "/approve-big": lambda turn, size: turn.approve("x" * int(size)),
     "/ask-always": Turn.ask_always,
     "/edit": Turn.edit,
     "/withdraw": Turn.withdraw,

@@ -142,7 +142,9 @@ class Signs:
 class Decisions:
     asked: list[tuple[int, str, str, bool, bool]] = field(default_factory=list)
 
-    async def decide(self, approval: int, choice: str, person: str, may: bool, admin: bool) -> str:
+    async def decide(
+        self, approval: int, choice: str, person: str, may: bool, admin: bool, message_id: str = ""
+    ) -> str:
         self.asked.append((approval, choice, person, may, admin))
         return "Decided." if may else "Not you."
 
