@@ -1,0 +1,1 @@
+"""Figures for one machine: ``make bench``. Never part of the test suite."""
