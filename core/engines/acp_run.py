@@ -244,7 +244,9 @@ class AcpRun:
 
     def _asked(self, ask: Ask, peer: Peer) -> Iterator[Event]:
         options = items(ask.params.get("options"))
-        call = self._ear.about(mapping(ask.params.get("toolCall")))
+        told = mapping(ask.params.get("toolCall"))
+        yield from self._ear.mention(told)
+        call = self._ear.about(told)
         ours = ask.params.get("sessionId") == self._session
         if self._request.read_only or not ours or not can_allow(options):
             # a side answer changes nothing even if a person would let it

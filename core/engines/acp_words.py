@@ -306,8 +306,8 @@ class Ear:
 
     def _tool(self, update: Json) -> Iterator[Event]:
         number = words(update.get("toolCallId"))
-        over = update.get("status") in ("completed", "failed")
         known = number in self.calls
+        over = update.get("status") in ("completed", "failed")
         if not known and over and update.get("sessionUpdate") == "tool_call_update":
             return  # an afterthought about a call that has ended
         self._remember(number, update)
@@ -332,6 +332,11 @@ class Ear:
         self.calls.setdefault(number, {}).update(told)
         while len(self.calls) > OPEN_CALLS:
             del self.calls[next(iter(self.calls))]
+
+    def mention(self, call: Json) -> Iterator[Event]:
+        """A tool call that a question tells of; some agents tell of it only there."""
+        if words(call.get("toolCallId")) not in self.calls:
+            yield from self._tool({**call, "sessionUpdate": "tool_call", "status": "pending"})
 
     def about(self, call: Json) -> Json:
         """A tool call as a permission request tells it, with what was told before."""

@@ -239,6 +239,8 @@ class Child:
                 except asyncio.CancelledError:
                     self.kill()
                     raise
+                if not self.survivors:
+                    await self.exited(SWEEP)  # closing before the loop has seen it loses its code
                 self.over = self._streams.closed = True
                 self._transport.close()
                 if not self.survivors:

@@ -188,6 +188,15 @@ def test_a_tool_starts_once_and_ends_once() -> None:
     ) == [ToolStarted("1", "Read"), ToolEnded("1", "Read a", failed=True)]
 
 
+def test_a_tool_first_told_of_in_a_question_starts_there() -> None:
+    ear = Ear()
+    asked = {"toolCallId": "1", "title": "Run", "rawInput": {"command": "ls"}}
+    assert list(ear.mention(asked)) == [ToolStarted("1", "Run")]
+    assert list(ear.mention(asked)) == []
+    done = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed"}
+    assert list(ear.hear(done)) == [ToolEnded("1", "Run")]
+
+
 def test_a_tool_that_is_over_at_once() -> None:
     update = {"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "read"}
     events = hear({**update, "status": "completed"})
