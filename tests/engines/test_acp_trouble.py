@@ -188,8 +188,8 @@ async def test_error_output_never_blocks_and_is_never_posted(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    scene = make("--stderr-start", "2000000")
-    play = await scene.say("/stderr 2000000\n/say one\n/stderr 2000000\n/say two\n/crash 1")
+    scene = make("--stderr-start", "600000")
+    play = await scene.say("/stderr 600000\n/say one\n/stderr 2000000\n/say two\n/crash 1")
     assert play.text == "onetwo"
     assert "eee" not in error_of(play)
     assert 0 < max(map(len, caplog.messages)) < STDERR_TAIL
@@ -197,7 +197,7 @@ async def test_error_output_never_blocks_and_is_never_posted(
 
 async def test_a_flood_is_held_back_by_its_own_pipe(make: Make) -> None:
     scene = make()
-    play = scene.play("/flood 200000")
+    play = scene.play("/flood 60000")
     events: Any = play.run.events()
     async with aclosing(events):
         async for event in events:
@@ -212,7 +212,7 @@ async def test_a_flood_is_held_back_by_its_own_pipe(make: Make) -> None:
             await asyncio.sleep(0.01)
         assert max(seen) <= 2 * READ_AHEAD + 512 * 1024
         count = 1 + sum([1 async for event in events if isinstance(event, Text)])
-    assert count == 200_000
+    assert count == 60_000
 
 
 # Ends that are resisted -----------------------------------------------------------------------
