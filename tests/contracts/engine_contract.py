@@ -56,7 +56,7 @@ def processes_of(home: Path) -> list[psutil.Process]:
 
 async def until(condition: Callable[[], object], within: float = 10.0) -> None:
     async with asyncio.timeout(within):
-        while not condition():  # noqa: ASYNC110 - a process or another's list, no event to wait for
+        while not condition():  # a process or another list: there is no event to wait for
             await asyncio.sleep(0.01)
 
 
