@@ -90,7 +90,9 @@ class _Step:
 
     def _closed(self) -> int | None:
         event = self.item.event
-        return event.turn if self.item.closing and isinstance(event, turns.Finished) else None
+        if self.item.closing and isinstance(event, turns.Finished | turns.Unsent):
+            return event.turn
+        return None
 
     def _closing(self) -> Said:
         """The visible end of the turn that this step ended, now that the rules said how."""

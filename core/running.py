@@ -162,14 +162,17 @@ class Running:
         )
         beat = self._group.create_task(live.run(), name=f"live view of turn {self.turn.id}")
         try:
-            async for event in self._run.events():
-                self._heard_at = self._life.clock.monotonic()
-                await self._on(event, prepared.request)
+            async with contextlib.aclosing(self._run.events()) as events:
+                async for event in events:
+                    self._heard_at = self._life.clock.monotonic()
+                    await self._on(event, prepared.request)
         finally:
             live.close()
             beat.cancel()
         if not self._settled:
             await self._settle(Result.FAILED, NO_RESULT)
+        if self._run.quarantine:
+            await self._quarantine(self._run.quarantine)
 
     async def _on(self, event: base.Event, request: Request) -> None:
         """One event of the engine."""
@@ -263,9 +266,17 @@ class Running:
 
     async def _unsent(self, error: str) -> None:
         self._settled = True
+        if self._live:
+            self._live.close()  # the next try has a view of its own, if there is a next one
         written = rows.turn_prompted(self.turn.id, None, self._session, "")
         event = turns.Unsent(self.turn.id, self.turn.lane, error)
-        await self._take(self._item(event, written))
+        shown = self._shown()
+
+        def closing(turn: Turn) -> Said:
+            """That it was given up is told with a button; a preview may not stay as it is."""
+            return self._life.telling.closing(turn, "", error, shown) if shown else Said()
+
+        await self._take(replace(self._item(event, written), closing=closing))
         await self._life.clock.sleep(1.0 + 3.0 * self.turn.unsent)
 
     async def _settle(self, result: Result, error: str = "") -> None:
@@ -277,20 +288,25 @@ class Running:
             await self._stop_known()
         await self._life.approvals.cancel(self.turn.id)
         text = "".join(self._answer)
-        shown = self._live.close() if self._live else ""
+        preview = self._shown()
         written = [
             *self._written,
             rows.turn_result(self.turn.id, self._life.clock.now(), text, error),
         ]
         if self._usage:
             written.append(self._usage_row(self._usage))
-        preview = bool(shown) or (self._live is not None and self._life.outbox.shows(self.turn.id))
 
         def closing(turn: Turn) -> Said:
             return self._life.telling.closing(turn, text, error, preview)
 
         item = self._item(turns.Finished(self.turn.id, self.turn.lane, result, error), *written)
         await self._take(replace(item, closing=closing))
+
+    def _shown(self) -> bool:
+        """Close the live view; whether something of it is, or may be, in the thread."""
+        if self._live:
+            self._live.close()
+        return self._life.outbox.shows(self.turn.id)
 
     async def _stop_known(self) -> None:
         """Wait until the stop that ended the engine is stored; it is on its way."""
@@ -316,9 +332,12 @@ class Running:
     async def _set_aside(self) -> None:
         """The engine did not end even after the kill: its session is never used again."""
         await self._settle(Result.CANCELLED, NOT_STOPPED)
+        await self._quarantine(NOT_STOPPED)
+
+    async def _quarantine(self, reason: str) -> None:
         if self._prepared and self._session:
             engine = self._prepared.engine.name
-            row = rows.quarantine(self.turn.lane, engine, self._session, NOT_STOPPED)
+            row = rows.quarantine(self.turn.lane, engine, self._session, reason)
             await self._take(self._item(None, row))
 
     async def _offer(self, message_turn: int) -> None:

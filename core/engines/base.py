@@ -14,7 +14,7 @@ The contract of ``Run.events()``, checked by one test class over every engine:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -185,7 +185,11 @@ class EngineUnready(EngineError):
 class Run(Protocol):
     """One turn. Made by ``Engine.run``; nothing happens before ``events`` is iterated."""
 
-    def events(self) -> AsyncIterator[Event]: ...
+    def events(self) -> AsyncGenerator[Event, None]: ...
+
+    @property
+    def quarantine(self) -> str:
+        """Why its session may never be used again; empty in general. Known once it ended."""
 
     def answer(self, approval: str, decision: Decision) -> None:
         """Settle an open approval; unknown and settled ids are ignored."""

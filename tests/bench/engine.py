@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from core.engines.base import (
     Abilities,
@@ -25,12 +25,14 @@ from core.turns import Result
 
 
 class BenchRun:
+    quarantine = ""
+
     def __init__(self, engine: BenchEngine, request: Request) -> None:
         self._engine = engine
         self._request = request
         self._stopped = asyncio.Event()
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         yield Started(f"bench-{self._request.lane}", resumed=bool(self._request.session))
         self._engine.prompted[self._request.prompt] = time.monotonic()
         words = self._request.prompt.split()
