@@ -30,7 +30,7 @@ from core.channel import (
     Uncertain,
 )
 from core.frames import Previews
-from core.messages import Part
+from core.messages import Keyboard, Part
 from core.rates import Rank, Ticket
 from core.signs import Signs
 from core.store import reads, rows
@@ -86,6 +86,7 @@ class Delivering:
         self._made: OrderedDict[int, str] = OrderedDict()  # message ids by delivery
         self._instead: OrderedDict[tuple[str, str], str] = OrderedDict()  # of lost messages
         self._repeats: dict[tuple[str, str], int] = {}  # message → the delivery to show again
+        self._unwanted: set[int] = set()  # to be taken away again before they were sent
 
     async def carry_out(
         self, delivery: Delivery, rank: Callable[[], Rank], holding: Holding
@@ -96,7 +97,11 @@ class Delivering:
             return Outcome(DeliveryState.WITHDRAWN)
         while True:
             place = await self._calls.place(delivery.lane)
-            await self._await_turn(attempt, place, holding)
+            ticket = await self._await_turn(attempt, place, holding)
+            if delivery.id in self._unwanted:
+                self._unwanted.discard(delivery.id)
+                place.gate.give_back(ticket)
+                return Outcome(DeliveryState.WITHDRAWN)
             if not await self._mark(attempt, place):
                 await self._unmark(attempt)
                 continue
@@ -109,6 +114,10 @@ class Delivering:
             if outcome is not None:
                 self._remember(attempt, outcome, place)
                 return outcome
+
+    def withdraw(self, delivery: int) -> None:
+        """Leave it unsent if it still waits: what it says is not true any more."""
+        self._unwanted.add(delivery)
 
     def made(self, delivery: int, message_id: str) -> None:
         """Which message came of a delivery, for those that revise it."""
@@ -146,13 +155,14 @@ class Delivering:
             known = row.message_id if row else ""
         return known
 
-    async def _await_turn(self, attempt: _Attempt, place: Place, holding: Holding) -> None:
+    async def _await_turn(self, attempt: _Attempt, place: Place, holding: Holding) -> Ticket:
         ticket = place.ask(attempt.rank())
         holding(ticket)
         try:
             await place.gate.granted(ticket)
         finally:
             holding(None)
+        return ticket
 
     async def _mark(self, attempt: _Attempt, place: Place) -> bool:
         """Commit what must be known before the call. False: a penalty came meanwhile."""
@@ -230,6 +240,7 @@ class Delivering:
 
     def _remember(self, attempt: _Attempt, outcome: Outcome, place: Place) -> None:
         delivery = attempt.delivery
+        self._unwanted.discard(delivery.id)
         self.made(delivery.id, outcome.message_id)
         if delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0 and delivery.turn is not None:
             self._previews.forget(delivery.turn)
@@ -266,10 +277,13 @@ class Delivering:
                 del self._repeats[key]
 
 
-def _deletes(attempt: _Attempt) -> bool:
+def takes_away(part: Part | FilePart, keyboard: Keyboard) -> bool:
     """An edit to nothing at all takes the message away."""
-    part, keyboard = attempt.part, attempt.delivery.keyboard
-    return attempt.edits and isinstance(part, Part) and not part.text and not keyboard
+    return isinstance(part, Part) and not part.text and not keyboard
+
+
+def _deletes(attempt: _Attempt) -> bool:
+    return attempt.edits and takes_away(attempt.part, attempt.delivery.keyboard)
 
 
 def _plain(part: Part | FilePart) -> Part | FilePart:

@@ -17,13 +17,20 @@ from dataclasses import dataclass, field
 from core.calls import Calls, Moved, Unreachable
 from core.channel import Channel, SendError
 from core.clock import Clock
-from core.delivering import NONCE_TIME, Delivering, Outcome
+from core.delivering import NONCE_TIME, Delivering, Outcome, takes_away
 from core.frames import Previews
 from core.messages import Address, Receipt, clean
 from core.rates import Rank, Ticket
 from core.signs import Signs
 from core.store import reads, rows
-from core.store.records import Delivery, DeliveryKind, DeliveryState, FilePart, LaneRow
+from core.store.records import (
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    FilePart,
+    LaneRow,
+    revised,
+)
 from core.store.rows import Row
 from core.store.store import Store
 
@@ -226,9 +233,16 @@ class Outbox:
                 self._on_failed(delivery, outcome.error)
 
     def _supersede(self, line: _Line, newer: Delivery) -> None:
-        """Of edits of one message that still wait, only the newest is worth making."""
+        """Of edits of one message that still wait, only the newest is worth making.
+
+        A message that is to be taken away before it was sent is not sent at all.
+        """
         if not newer.target or newer.kind is DeliveryKind.ANSWER or self._calls.group is None:
             return
+        first = revised(newer.target)
+        waits = first is not None and any(one.id == first for one in line.queue)
+        if first is not None and waits and takes_away(newer.part, newer.keyboard):
+            self._delivering.withdraw(first)
         for delivery in tuple(line.queue)[1 if line.busy else 0 :]:
             if delivery.target == newer.target:
                 line.queue.remove(delivery)

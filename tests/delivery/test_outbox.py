@@ -71,6 +71,18 @@ async def test_a_file_is_sent_as_a_file(it: Scene) -> None:
     assert call.action.path == Path("/work/plot.png")
 
 
+async def test_what_is_taken_away_before_it_was_sent_is_never_sent(it: Scene) -> None:
+    await it.say_all([str(number) for number in range(30)], TOPIC)  # the group's rate is used up
+    notice = await it.say("Waiting", OTHER_TOPIC, kind=WAITING)
+    gone = await it.say("", OTHER_TOPIC, kind=WAITING, target=revises(notice.id))
+    answer = await it.say("the answer", OTHER_TOPIC)
+    await it.clock.advance(180)
+    assert "Waiting" not in [call.action.part.text for call in it.channel.of(Send)]
+    assert it.channel.of(Delete) == []
+    states = [await it.state(one) for one in (notice, gone, answer)]
+    assert states == [DeliveryState.WITHDRAWN, DeliveryState.WITHDRAWN, SENT]
+
+
 async def test_what_was_handed_over_before_it_ran_goes_out_when_it_runs(tmp_path: Path) -> None:
     async with scene(tmp_path, run=False) as it:
         it.make()
