@@ -7,7 +7,7 @@ NEW := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c '$(NEW)' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help run test check mutants format example lock clean venv dev
+.PHONY: help run test check drill bench mutants format example lock clean venv dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -25,8 +25,16 @@ check: dev ## everything that CI checks
 	$(BIN)/lint-imports --no-cache
 	$(MAKE) --no-print-directory test
 
+drill: dev ## kill it under load, many times (KILLS=200 SEED=to repeat one)
+	LANEWAY_DRILL_KILLS=$(or $(KILLS),200) LANEWAY_DRILL_SEED=$(or $(SEED),0) \
+	$(BIN)/python -m pytest tests/drills
+
+bench: dev ## measure, against the goals (NAME=part of a measure's name)
+	$(BIN)/python -m tests.bench $(NAME)
+
 mutants: dev ## plant faults into the rules; tests must notice (NUMBER=40 SEED=1)
 	$(BIN)/python -m tests.mutants $(or $(NUMBER),40) $(or $(SEED),1)
+	$(BIN)/python tests/lanes/planted_bugs.py
 
 format: dev ## put the code into its shape
 	$(BIN)/ruff check --fix .
