@@ -34,6 +34,7 @@ class ChannelLimits:
     idempotent_sends: bool = False  # a Send repeated with the same nonce makes no second message
     edits: bool = True
     buttons: bool = True
+    stop_button: bool = True  # below previews; a terminal has its keyboard for that
     titles: bool = False
     bare_commands: bool = False  # in groups a known command needs no mention
     receipts: Mapping[Receipt, str] = field(default_factory=dict)

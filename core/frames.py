@@ -24,7 +24,7 @@ from core.channel import (
     SendError,
     Uncertain,
 )
-from core.messages import Part
+from core.messages import Keyboard, Part
 from core.rates import Rank
 from core.store import rows
 from core.store.errors import Poisoned
@@ -54,6 +54,7 @@ class Preview:
     lane: str
     text: str = ""
     footer: str = ""
+    keyboard: Keyboard = ()  # below every frame; the answer that takes its place has none
     shown: str | None = None  # None: nothing, or not known
     fate: Fate = Fate.NONE
     message_id: str = ""
@@ -91,14 +92,14 @@ class Previews:
         self._clock = calls.clock
         self._by_turn: dict[int, Preview] = {}
 
-    def show(self, turn: int, lane: str, text: str, footer: str) -> None:
+    def show(self, turn: int, lane: str, text: str, footer: str, keyboard: Keyboard = ()) -> None:
         """The newest frame; earlier ones that were not shown yet are dropped."""
         preview = self._by_turn.get(turn)
         if preview is None:
             preview = self._by_turn[turn] = Preview(turn, lane)
         if preview.closed or preview.ended or self._calls.group is None:
             return
-        preview.text, preview.footer = text, footer
+        preview.text, preview.footer, preview.keyboard = text, footer, keyboard
         if preview.task is None and preview.frame != preview.shown:
             preview.task = self._calls.spawn(self._write(preview), f"preview of turn {turn}")
 
@@ -209,10 +210,11 @@ class Previews:
         preview.calling = True
         try:
             if preview.message_id:
-                revise = Revise(place.address, preview.message_id, part)
+                revise = Revise(place.address, preview.message_id, part, preview.keyboard)
                 await self._calls.do(place.channel, revise)
             else:
-                send = Send(place.address, part, nonce=f"preview.{preview.row:x}")
+                nonce = f"preview.{preview.row:x}"
+                send = Send(place.address, part, preview.keyboard, nonce=nonce)
                 done = await self._calls.do(place.channel, send)
                 preview.message_id, preview.place = done.message_id, place.address.place
                 preview.fate = Fate.SHOWN

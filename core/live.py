@@ -12,6 +12,7 @@ from typing import Protocol
 from core.channel import ChannelLimits
 from core.clock import Clock
 from core.engines.base import Event
+from core.messages import Keyboard
 from core.preview import Frame, Picture
 
 # Both are never longer than the platform's own pace.
@@ -24,7 +25,9 @@ BEAT = 5.0  # seconds between looks at the elapsed time where the platform shows
 class Showing(Protocol):
     """The side of the outbox that a running turn uses."""
 
-    def preview(self, turn: int, lane: str, text: str, footer: str = "") -> None: ...
+    def preview(
+        self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
+    ) -> None: ...
 
     def close_preview(self, turn: int) -> None: ...
 
@@ -45,6 +48,7 @@ class Live:
         outbox: Showing,
         clock: Clock,
         previews: bool,
+        keyboard: Keyboard = (),
     ) -> None:
         self._turn = turn
         self._lane = lane
@@ -53,6 +57,7 @@ class Live:
         self._outbox = outbox
         self._clock = clock
         self._previews = previews and limits.edits
+        self._keyboard = keyboard
         self._picture = Picture(limits.preview_text, limits.preview_footer)
         self._changed = asyncio.Event()
         self._began = clock.monotonic()
@@ -131,7 +136,9 @@ class Live:
             frame = self._picture.frame(self._clock.monotonic() - self._began)
             if frame.shown and frame != self._shown:
                 self._shown, self._shown_at = frame, self._clock.monotonic()
-                self._outbox.preview(self._turn, self._lane, frame.text, frame.footer)
+                self._outbox.preview(
+                    self._turn, self._lane, frame.text, frame.footer, self._keyboard
+                )
 
     def _due(self) -> float | None:
         """When the next frame may be shown; None: not yet known, there is nothing to show."""

@@ -19,7 +19,7 @@ from core.channel import Channel, SendError
 from core.clock import Clock
 from core.delivering import NONCE_TIME, Delivering, Outcome, takes_away
 from core.frames import Previews
-from core.messages import Address, Receipt, clean
+from core.messages import Address, Keyboard, Receipt, clean
 from core.rates import Rank, Ticket
 from core.signs import Signs
 from core.store import reads, rows
@@ -112,9 +112,11 @@ class Outbox:
             if line.ticket is not None:
                 self._hurry(line, line.ticket)
 
-    def preview(self, turn: int, lane: str, text: str, footer: str = "") -> None:
+    def preview(
+        self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
+    ) -> None:
         """Show how far a turn is. ``text`` is what stays of it if the gateway dies."""
-        self._previews.show(turn, lane, text, footer)
+        self._previews.show(turn, lane, text, footer, keyboard)
 
     def close_preview(self, turn: int) -> None:
         """No frame of this turn starts from now on."""

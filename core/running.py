@@ -30,6 +30,7 @@ from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED
 
 log = logging.getLogger("laneway.turn")
 
+RETRY_PAUSE = 1.0  # seconds before the second try to hand a prompt over; the third waits longer
 USAGE_EVERY = 1.0  # seconds between two stored usages of a turn
 STOP_COMES = 5.0  # seconds a turn's end waits for the event of the stop that ended it
 BACK_STOP = 1.0  # seconds after the grace until a turn that does not end is set aside
@@ -144,9 +145,14 @@ class Running:
                 self._live.close()
 
     async def _through(self) -> None:
+        await self._calm()
         prepared = self._prepared = await self._life.preparing.prepare(self.turn)
         engine, model = prepared.engine.name, prepared.request.model
-        self._written = [rows.turn_started(self.turn.id, self.began_at, engine, model)]
+        keyboard, buttons = self._life.telling.stop_button(self.turn)
+        self._written = [
+            rows.turn_started(self.turn.id, self.began_at, engine, model),
+            *(buttons if self._life.previews else ()),
+        ]
         if self._cancelled:
             await self._settle(Result.CANCELLED)
             return
@@ -159,6 +165,7 @@ class Running:
             self._life.outbox,
             self._life.clock,
             self._life.previews,
+            keyboard,
         )
         beat = self._group.create_task(live.run(), name=f"live view of turn {self.turn.id}")
         try:
@@ -273,11 +280,24 @@ class Running:
         shown = self._shown()
 
         def closing(turn: Turn) -> Said:
-            """That it was given up is told with a button; a preview may not stay as it is."""
-            return self._life.telling.closing(turn, "", error, shown) if shown else Said()
+            """What tells that it was given up takes the preview's place; after a stop we do."""
+            stopped = shown and turn.stop is not None
+            return self._life.telling.closing(turn, "", error, shown) if stopped else Said()
 
         await self._take(replace(self._item(event, written), closing=closing))
-        await self._life.clock.sleep(1.0 + 3.0 * self.turn.unsent)
+
+    async def _calm(self) -> None:
+        """What could not be sent a moment ago is not tried at once; a stop ends the wait."""
+        if not self.turn.unsent:
+            return
+        sleep = self._life.clock.sleep(RETRY_PAUSE * self.turn.unsent**2)
+        timer = self._group.create_task(sleep, name=f"pause of turn {self.turn.id}")
+        go = self._group.create_task(self._go.wait(), name=f"stop in the pause of {self.turn.id}")
+        try:
+            await asyncio.wait((timer, go), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            go.cancel()
 
     async def _settle(self, result: Result, error: str = "") -> None:
         """Commit the result once: status, answer, usage and the deliveries to make."""

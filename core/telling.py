@@ -14,7 +14,7 @@ from core import wording
 from core.channel import Channel
 from core.clock import Clock
 from core.items import Said
-from core.messages import Button, Keyboard, Part, Receipt
+from core.messages import Button, Keyboard, Part, Receipt, Style
 from core.outbox import Outbox
 from core.store import rows
 from core.store.records import ButtonRow, Delivery, DeliveryKind, FilePart
@@ -40,6 +40,13 @@ RECEIPTS = {
     Status.FAILED: Receipt.FAILED,
     Status.INTERRUPTED: Receipt.FAILED,
 }
+
+
+def _kind(news: News) -> DeliveryKind:
+    if news in ANSWERS:
+        return DeliveryKind.COMMAND
+    # It is all that such a turn will ever answer: it takes the place of a preview.
+    return DeliveryKind.ANSWER if news is News.GIVEN_UP else DeliveryKind.NOTICE
 
 
 class Telling:
@@ -78,8 +85,7 @@ class Telling:
                 case Tell(news, lane, turn):
                     keyboard, buttons = self._buttons(news, lane, turn)
                     text = wording.tell(command, self._names)
-                    kind = DeliveryKind.COMMAND if news in ANSWERS else DeliveryKind.NOTICE
-                    deliveries += self._notice(lane, turn, text, keyboard, kind)
+                    deliveries += self._notice(lane, turn, text, keyboard, _kind(news))
                     written += buttons
                 case Refuse(turn):
                     text = wording.refuse(command, self._queue_limit)
@@ -148,6 +154,14 @@ class Telling:
         name, words = action
         button = ButtonRow(self._new_id(), lane, turn.id, name, {}, self._clock.now())
         return ((Button(button.id, words),),), [rows.button(button)]
+
+    def stop_button(self, turn: Turn) -> tuple[Keyboard, list[Row]]:
+        """What stands below a preview; it ends this turn and no later one."""
+        limits = self._channel_of(turn.lane).limits
+        if not (limits.buttons and limits.stop_button):
+            return (), []
+        button = ButtonRow(self._new_id(), turn.lane, turn.id, "stop", {}, self._clock.now())
+        return ((Button(button.id, "Stop", Style.DANGER),),), [rows.button(button)]
 
     def closed_preview(self, turn: Turn, preview: Delivery) -> list[Delivery]:
         """What a crash left on the screen, marked as unfinished."""

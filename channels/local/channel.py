@@ -39,6 +39,7 @@ LIMITS = ChannelLimits(
     preview_every_group=0.1,
     preview_text=1_000_000,
     preview_footer=False,  # a terminal prints what is new; a footer would be printed with it
+    stop_button=False,
     typing_every=0,
     paste_units=1_000_000_000,  # nothing splits a text on its way here
     chat_rate=1000.0,

@@ -6,12 +6,13 @@ import argparse
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from channels import registry
 from core.clock import SystemClock
+from core.engines.acp import AcpEngine
 from core.engines.base import Finding
 from core.engines.processes import NoLedger
 from core.store import integrity
@@ -102,11 +103,13 @@ async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
     for wanted in wanted_channels(settings):
         found = await registry.CHECKS[wanted.name](**wanted.options)
         yield [Finding(*one) for one in found]
-    chosen: Callable[[str], bool] = {settings.engine.value, "demo"}.__contains__
-    for name, engine in make_engines(settings, SystemClock(), NoLedger()).items():
-        if chosen(name):
-            yield list(await engine.check())
-    if settings.engine.value not in make_engines(settings, SystemClock(), NoLedger()):
+    engines = make_engines(settings, SystemClock(), NoLedger())
+    for name in sorted({settings.engine.value, "demo"} & set(engines)):
+        engine = engines[name]
+        yield list(await engine.check())
+        if isinstance(engine, AcpEngine) and name != "demo" and settings.acp_readonly_mode:
+            yield [await engine.prove_read_only()]
+    if settings.engine.value not in engines:
         yield [
             Finding(
                 "engine", False, f"{settings.engine.value} is not part of this version",

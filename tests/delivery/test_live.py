@@ -14,6 +14,7 @@ import pytest
 from core.channel import ChannelLimits, Revise, Send, Typing
 from core.engines.base import Text, Thought, ToolEnded, ToolStarted
 from core.live import Live
+from core.messages import Keyboard
 from tests.delivery.scene import ANA, TOPIC, Scene
 from tests.fakes.clock import FakeClock
 
@@ -28,7 +29,9 @@ class Screen:
         self.hushed = 0
         self.closed: list[int] = []
 
-    def preview(self, turn: int, lane: str, text: str, footer: str = "") -> None:
+    def preview(
+        self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
+    ) -> None:
         self.frames.append((self.clock.monotonic(), text, footer))
 
     def close_preview(self, turn: int) -> None:

@@ -40,3 +40,17 @@ async def test_what_was_said_while_the_gateway_was_down_is_answered_once_it_is_u
         house.fake.user_says("/say while down")
         await house.start_gateway()
         await house.fake.until(lambda: house.fake.texts(ANA) == ["before", "while down"])
+
+
+async def test_the_preview_has_a_stop_button_that_is_gone_with_the_answer(tmp_path: Path) -> None:
+    async with House(tmp_path) as house:
+        house.fake.user_says("/say working on it\n/sleep 30")
+        await house.fake.until(lambda: house.fake.texts(ANA))
+        (preview,) = house.fake.shown(ANA)
+        assert house.fake.buttons(preview) == ["Stop"]
+        house.fake.press("Stop")
+        await house.idle(f"telegram:{ANA}")
+        await house.fake.until(lambda: "unfinished" in house.fake.texts(ANA)[0])
+        assert not any(house.fake.buttons(shown) for shown in house.fake.shown(ANA))
+        turns = await house.ask("turns")
+        assert [turn["status"] for turn in turns] == ["stopped"]
