@@ -27,6 +27,7 @@ _DELIVERY = (  # the worst of an answer's parts is what the listing shows
     DeliveryState.IN_FLIGHT,
     DeliveryState.SENT,
 )
+_UNDER_WAY = (DeliveryState.IN_FLIGHT, DeliveryState.HELD)
 
 
 class Look(Protocol):
@@ -125,17 +126,15 @@ async def _turn(store: Store, row: TurnRow, text: str) -> Json:
 
 
 async def _delivery(store: Store, row: TurnRow) -> str:
-    answers = {
-        delivery.state
-        for delivery in await reads.deliveries_of(store, row.id)
-        if delivery.kind is DeliveryKind.ANSWER
-    }
-    for state in _DELIVERY:
-        if state in answers:
-            return (
-                "pending" if state in (DeliveryState.IN_FLIGHT, DeliveryState.HELD) else state.value
-            )
-    return "pending"
+    """How the turn's answer stands, or what was told in place of one."""
+    made = await reads.deliveries_of(store, row.id)
+    for kind in (DeliveryKind.ANSWER, DeliveryKind.NOTICE):
+        found = {delivery.state for delivery in made if delivery.kind is kind}
+        for state in _DELIVERY:
+            if state in found:
+                return "pending" if state in _UNDER_WAY else state.value
+    # A turn that ended without a word, such as a dropped message, has nothing left to send.
+    return "sent" if row.status.over else "pending"
 
 
 async def people(store: Store, people: People) -> list[Json]:

@@ -256,7 +256,7 @@ async def test_a_long_command_is_sent_whole_as_a_file_before_the_card(tmp_path: 
 
 async def test_a_command_that_just_fits_leaves_room_for_the_decision(tmp_path: Path) -> None:
     async with House(tmp_path) as house:
-        for number, length in enumerate((4030, 4060, 4070, 4096), 1):
+        for number, length in enumerate((3900, 4060), 1):
             house.fake.user_says(f"/approve-big {length}")
             shown = await card(house)
             house.fake.press("Allow")

@@ -274,11 +274,11 @@ class Turn:
             allowed = self.wait_for(self.ask(number, kinds)).startswith("allow")
         if allowed:
             self.end_call(number)
-            self.say(f"ran: {command}. ")
+            self.say(f"ran: {command[:200]}. ")
         else:
             self.denied = True
             self.end_call(number, "failed")
-            self.say(f"denied: {command}. ")
+            self.say(f"denied: {command[:200]}. ")
 
     def ask_always(self, command: str) -> None:
         self.approve(command, ("allow_always", "reject_once"))
