@@ -262,8 +262,22 @@ def too_big_to_send(name: str, limit: int) -> str:
     )
 
 
-def thread_gone(title: str) -> str:
-    return f"The thread {quoted(title)} is closed or was deleted, so I cannot answer there."
+def thread_gone(title: str, what: str) -> str:
+    """For the person, in a direct message, when the thread cannot be written to any more."""
+    where = f"the thread {quoted(title)}" if title.strip() else "the thread where you asked"
+    return (
+        f"I cannot write in {where}: it is closed or deleted, or I may not write there. "
+        f"So the answer to {quoted(what)} stays unsaid; /again shows it once I can."
+    )
+
+
+def not_shown(what: str, error: str) -> str:
+    """An answer that the platform refused, for a reason that is about the answer itself."""
+    reason = plain(label(error, 200)).rstrip(".")
+    return (
+        f"The answer to {quoted(what)} could not be shown here ({reason}). "
+        "/again tries once more, or ask for it in another form."
+    )
 
 
 # The waiting notice -----------------------------------------------------------------------

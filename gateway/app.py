@@ -131,6 +131,7 @@ class Gateway:
         control = Control(parts.store, local, parts.runner, asks)
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
+            ("what was not delivered", parts.undelivered.run(parts.runner.take)),
             ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *(("commands menu", offer(menu())) for offer in menus),

@@ -32,6 +32,7 @@ from core.store.records import Delivery, ProcessRow
 from core.store.store import Store
 from core.telling import Telling
 from core.turns import Limits
+from core.undelivered import Undelivered
 from gateway.config import Settings
 from gateway.control import OWNER
 from gateway.paths import APPROVALS
@@ -70,6 +71,7 @@ class Parts:
     outbox: Outbox
     runner: Runner
     intake: Intake
+    undelivered: Undelivered
     defaults: Defaults
 
 
@@ -140,12 +142,14 @@ def assemble(
 
     def failed(delivery: Delivery, error: SendError) -> None:
         approvals.unshown(delivery, error)
+        undelivered.failed(delivery, error)
 
     outbox = Outbox(store, channels, clock, moved=moved, on_failed=failed)
 
     def channel(lane: str) -> Channel:
         return channels[channel_of(lane)]
 
+    undelivered = Undelivered(store, channel, clock)
     approvals = Approvals(
         store,
         channel,
@@ -186,4 +190,4 @@ def assemble(
     ground = Ground(store, runner, outbox, approvals, people, channels, clock, house, new_id)
     intake = Intake(ground)
     late.append(intake)
-    return Parts(store, channels, engines, people, outbox, runner, intake, defaults)
+    return Parts(store, channels, engines, people, outbox, runner, intake, undelivered, defaults)

@@ -48,6 +48,12 @@ async def lane_at(store: Store, address: Address) -> LaneRow | None:
     return _first(map(_lane, found))
 
 
+async def lane_direct(store: Store, channel: str, person: str) -> LaneRow | None:
+    """The person's direct chat on a channel, if there was ever one."""
+    found = await store.fetch("lane.direct_of", channel=channel, person=person)
+    return _first(map(_lane, found))
+
+
 async def lanes_at(store: Store, addresses: Iterable[Address]) -> dict[Address, LaneRow]:
     """The lanes that exist at these addresses."""
     found = {}
@@ -132,9 +138,10 @@ async def gathered(store: Store) -> list[MessageRow]:
     return [_message(row) for row in await store.fetch("message.gathered")]
 
 
-async def session(store: Store, lane: str, engine: str) -> SessionRow | None:
-    found = await store.fetch("session.of", lane=lane, engine=engine)
-    return _first(SessionRow(**dict(row)) for row in found)
+async def sessions(store: Store, lane: str) -> dict[str, SessionRow]:
+    """The lane's conversations by engine."""
+    found = await store.fetch("session.of_lane", lane=lane)
+    return {row["engine"]: SessionRow(**dict(row)) for row in found}
 
 
 # Deliveries and buttons -------------------------------------------------------------------

@@ -71,9 +71,9 @@ async def until(true: Callable[[], object], within: float = WITHIN) -> None:
 class House:
     """A gateway in this process."""
 
-    def __init__(self, folder: Path, clock: Clock | None = None, **settings: str) -> None:
+    def __init__(self, folder: Path, **settings: str) -> None:
         self.home = folder / "home"
-        self.clock = clock or SystemClock()
+        self.clock: Clock = SystemClock()
         self.fake = FakeTelegram()
         self.settings = settings
         self._gateway: Gateway | None = None

@@ -30,6 +30,13 @@ class QuickClock:
         await asyncio.sleep(max(0.0, seconds) / self.times)
 
 
+def quick(folder: Path, times: float = 4, /, **settings: str) -> House:
+    """A gateway whose seconds are short, so that no pause or rate is waited for long."""
+    house = House(folder, **{"LANEWAY_STOP_GRACE": "4s", **settings})
+    house.clock = QuickClock(times)
+    return house
+
+
 def talk(fake: FakeTelegram, chat: int) -> list[Call]:
     """Every call to a chat that people see: messages, edits, files, typing."""
     return [call for call in fake.calls if call.chat == chat and call.method.startswith(TALK)]

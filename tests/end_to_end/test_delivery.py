@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.house import House
-from tests.end_to_end.looking import QuickClock, quiet, said, sends, turns, typing
+from tests.end_to_end.looking import quick, quiet, said, sends, turns, typing
 from tests.fakes.telegram import ANA, BEN, FORUM, GROUP, SUPERGROUP
 
 LANE = f"telegram:{ANA}"
@@ -108,7 +108,7 @@ async def test_a_set_aside_update_is_one_log_entry_with_its_number(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "channels.telegram")
-    async with House(tmp_path, QuickClock(4)) as house:
+    async with quick(tmp_path) as house:
         house.fake.push_raw(MALFORMED[0])
         house.fake.push_raw(update(231, "/say still here", 2))
         await house.fake.until(lambda: house.fake.texts(ANA) == ["still here"])
@@ -133,7 +133,7 @@ async def test_pictures_sent_quickly_all_reach_the_agent_in_order(tmp_path: Path
 async def test_another_instance_is_named_once_and_polling_goes_on_after_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with House(tmp_path, QuickClock(4)) as house:
+    async with quick(tmp_path) as house:
         await house.stop_gateway()
         house.fake.fail("getUpdates", 409, CONFLICT, times=2)
         house.fake.user_says("/say patience")
@@ -227,6 +227,24 @@ async def test_an_outage_of_the_platform_loses_no_answer_and_no_message(tmp_path
         await fake.until(lambda: fake.texts(ANA) == ["after the outage", "written meanwhile"])
 
 
+@pytest.mark.parametrize("gone", [True, False])
+async def test_an_answer_for_a_topic_that_is_gone_is_told_to_the_person_and_goes_nowhere_else(
+    tmp_path: Path, gone: bool
+) -> None:
+    async with House(tmp_path) as house:
+        fake = house.fake
+        fake.user_says("/say hello")
+        await fake.until(lambda: fake.texts(ANA) == ["hello"])
+        fake.user_says("@gw_bot /sleep 0.5\n/say secret", chat=FORUM, thread=36)
+        await fake.until(lambda: typing(fake, FORUM))
+        fake.close_topic(FORUM, 36, gone=gone)
+        await fake.until(lambda: said(fake, ANA, "I cannot write in"))
+        await house.idle(f"telegram:{FORUM}:36")
+        assert fake.texts(FORUM) == []
+        assert not said(fake, ANA, "secret ")
+        assert len(fake.texts(ANA)) == 2
+
+
 # Typing ------------------------------------------------------------------------------------
 
 
@@ -257,7 +275,7 @@ ENDINGS = {ANA: "/say normal", BEN: "/error broken", GROUP: "/hang on", SUPERGRO
 
 
 async def test_typing_ends_with_the_turn_however_it_ends(tmp_path: Path) -> None:
-    async with House(tmp_path, QuickClock(4), LANEWAY_MAX_TURNS_PER_PERSON="9") as house:
+    async with quick(tmp_path, LANEWAY_MAX_TURNS_PER_PERSON="9") as house:
         fake = house.fake
         for chat, ending in ENDINGS.items():
             text = f"@gw_bot /say begun\n/sleep 1.2\n{ending}"
@@ -274,11 +292,10 @@ async def test_typing_ends_with_the_turn_however_it_ends(tmp_path: Path) -> None
 
 
 async def test_typing_goes_on_through_text_and_tools_without_a_gap(tmp_path: Path) -> None:
-    clock = QuickClock(4)
-    async with House(tmp_path, clock) as house:
+    async with quick(tmp_path, 4) as house:
         fake = house.fake
         fake.user_says("/say text\n/tool one\n/sleep 1.1\n/tool two\n/sleep 1.1\n/say end")
         await fake.until(lambda: said(fake, ANA, "end"))
-        marks = [at * clock.times for at in typing(fake, ANA)]
+        marks = [at * 4 for at in typing(fake, ANA)]
         assert len(marks) >= 3
         assert max(b - a for a, b in pairwise(marks)) <= 5.0

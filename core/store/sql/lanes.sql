@@ -79,5 +79,9 @@ SELECT * FROM lanes WHERE channel = :channel AND chat = :chat AND thread = :thre
 -- name: lane.of_place
 SELECT * FROM lanes WHERE channel = :channel AND chat = :chat ORDER BY id;
 
+-- name: lane.direct_of
+SELECT * FROM lanes WHERE channel = :channel AND direct = 1 AND person = :person
+ORDER BY thread LIMIT 1;
+
 -- name: lane.all
 SELECT * FROM lanes ORDER BY id;

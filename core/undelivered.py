@@ -1,0 +1,68 @@
+"""What becomes of an answer that the platform refused for good: the person is told.
+
+In the same thread if that is still there, else in the person's direct chat; the answer itself is
+never sent elsewhere. Only answers and files are told of, so a notice that fails tells nobody.
+It must not know platforms, nor how often something was tried before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from core import wording
+from core.channel import Channel, Forbidden, SendError, ThreadGone
+from core.clock import Clock
+from core.items import Item, Take
+from core.lane_ids import channel_of
+from core.store import reads
+from core.store.records import Delivery, DeliveryKind
+from core.store.store import Store
+
+REMEMBERED = 256  # turns whose people were told
+
+
+class Undelivered:
+    def __init__(self, store: Store, channel_of: Callable[[str], Channel], clock: Clock) -> None:
+        self._store = store
+        self._channel_of = channel_of
+        self._clock = clock
+        self._failed: asyncio.Queue[tuple[Delivery, SendError]] = asyncio.Queue()
+        self._told: deque[int] = deque(maxlen=REMEMBERED)
+
+    def failed(self, delivery: Delivery, error: SendError) -> None:
+        """The outbox gave a delivery up."""
+        if delivery.kind in (DeliveryKind.ANSWER, DeliveryKind.FILE):
+            self._failed.put_nowait((delivery, error))
+
+    async def run(self, take: Take) -> None:
+        """Tell of each turn once, until cancelled."""
+        while True:
+            delivery, error = await self._failed.get()
+            if delivery.turn is not None and delivery.turn not in self._told:
+                self._told.append(delivery.turn)
+                told = await self._tell(delivery, delivery.turn, error)
+                if told:
+                    await take(Item(deliveries=told))
+
+    async def _tell(self, delivery: Delivery, turn: int, error: SendError) -> list[Delivery]:
+        asked = await reads.turn(self._store, turn)
+        lane = await reads.lane(self._store, delivery.lane)
+        if asked is None or lane is None:
+            return []
+        if not isinstance(error, ThreadGone | Forbidden):
+            return self._notice(lane.id, wording.not_shown(asked.label, str(error)))
+        direct = await reads.lane_direct(self._store, channel_of(lane.id), asked.person)
+        if direct is None or lane.direct:
+            return []
+        return self._notice(direct.id, wording.thread_gone(lane.title, asked.label))
+
+    def _notice(self, lane: str, markdown: str) -> list[Delivery]:
+        now = self._clock.now()
+        return [
+            Delivery(
+                self._store.ids.delivery(), lane, None, DeliveryKind.NOTICE, part, created_at=now
+            )
+            for part in self._channel_of(lane).render(markdown)
+        ]
