@@ -19,8 +19,10 @@ from typing import Any, Protocol
 from channels.local.channel import Frame, LocalChannel, Watch
 from core.lane_ids import local_name
 from core.store import reads
+from core.store.errors import StoreError
 from core.store.store import Store
 from core.turns import Turn
+from core.wording import INTERNAL_FAULT
 
 log = logging.getLogger("laneway.control")
 
@@ -72,10 +74,14 @@ class Control:
             if not isinstance(request, dict):
                 raise Refused("a request is a JSON object")
             await self._carry_out(request, reader, writer)
-        except (Refused, ValueError) as fault:
-            await _write(writer, {"error": str(fault)})
+        except (Refused, ValueError, StoreError) as fault:
+            await _refuse(writer, str(fault))
         except (ConnectionError, asyncio.IncompleteReadError):
             log.debug("a terminal went away")
+        except Exception:
+            # The border to terminals: a request that breaks ends alone, and never the gateway.
+            log.exception("a request of a terminal broke")
+            await _refuse(writer, INTERNAL_FAULT)
         finally:
             writer.close()
             with suppress(ConnectionError):
@@ -91,7 +97,11 @@ class Control:
         if name == "say":
             await self._say(request, reader, writer)
         elif name in self._asks:
-            await _write(writer, {"result": await self._asks[name](request)})
+            try:
+                result = await self._asks[name](request)
+            except LookupError as fault:
+                raise Refused(str(fault)) from fault
+            await _write(writer, {"result": result})
         else:
             raise Refused(f"this gateway does not know {name!r}; is it an older version?")
 
@@ -192,6 +202,11 @@ async def _pass_on(watch: Watch, writer: asyncio.StreamWriter) -> None:
     while True:
         frame = await watch.get()
         await _write(writer, {"frame": frame.as_json()})
+
+
+async def _refuse(writer: asyncio.StreamWriter, why: str) -> None:
+    with suppress(ConnectionError):
+        await _write(writer, {"error": why})
 
 
 async def _write(writer: asyncio.StreamWriter, answer: Mapping[str, Any]) -> None:

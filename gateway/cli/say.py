@@ -14,6 +14,8 @@ from gateway.cli.client import Talk, talk
 from gateway.config import Settings
 from gateway.trouble import Trouble
 
+NOBODY_DECIDES = "(denied: standard input is not a terminal, so nobody can decide here)"
+ENDED = "the gateway ended before this was answered; laneway turns shows what became of it"
 NOT_RUNNING = "the gateway is not running here; start it in another terminal with: laneway run"
 
 
@@ -33,21 +35,42 @@ async def _say(settings: Settings, lane: str, text: str) -> int:
         if gateway is None:
             raise Trouble(NOT_RUNNING)
         gateway.send({"do": "say", "lane": lane, "text": text})
-        screen = Screen()
-        async with asyncio.TaskGroup() as group:
-            asking: set[asyncio.Task[None]] = set()
-            status = "failed"
+        status = await _follow(gateway)
+    return 0 if status == "done" else 1
+
+
+async def _follow(gateway: Talk) -> str:
+    """Show what comes until it is answered; how it ended."""
+    screen = Screen()
+    trouble, status = None, ""
+    async with asyncio.TaskGroup() as group:
+        asking: set[asyncio.Task[None]] = set()
+        try:
             async for answer in gateway.answers():
                 if frame := answer.get("frame"):
                     screen.show(frame)
                     if frame.get("buttons") and sys.stdin.isatty():
                         asking.add(group.create_task(_choose(gateway, frame), name="choose"))
-                if "end" in answer:
-                    status = answer["end"]
-            for task in asking:
-                task.cancel()
+                    elif denial := _denial(frame):
+                        gateway.send({"press": denial, "message_id": frame["message_id"]})
+                        print(f"\n{NOBODY_DECIDES}", file=sys.stderr)
+                status = answer.get("end", status)
+        except Trouble as fault:
+            trouble = fault  # raised in the group it would be one of several
+        for task in asking:
+            task.cancel()
     screen.end()
-    return 0 if status == "done" else 1
+    if trouble:
+        raise trouble
+    if not status:
+        raise Trouble(ENDED)
+    return status
+
+
+def _denial(frame: dict[str, Any]) -> str:
+    """The button that says no to an agent's question, if the frame is one."""
+    buttons = {button["label"]: button["id"] for row in frame["buttons"] for button in row}
+    return str(buttons["Deny"]) if "Allow" in buttons and "Deny" in buttons else ""
 
 
 async def _choose(gateway: Talk, frame: dict[str, Any]) -> None:

@@ -1,0 +1,53 @@
+"""The command line as a person uses it: child processes with a home of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.house import ROOT, environment
+from tests.fakes.telegram import FakeTelegram
+
+WITHIN = 20.0
+INHERITED = ("PATH", "HOME", "LANG")
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Shell:
+    """``await shell("say", "hello")`` is ``laneway say hello`` with these settings."""
+
+    def __init__(self, home: Path, fake: FakeTelegram | None = None, **settings: str) -> None:
+        self.home = home
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        self.environ: Mapping[str, str] = inherited | environment(home, fake, **settings)
+
+    async def __call__(self, *words: str, text: str = "") -> Done:
+        child = await self.start(*words)
+        async with asyncio.timeout(WITHIN):
+            out, err = await child.communicate(text.encode())
+        return Done(child.returncode or 0, out.decode(), err.decode())
+
+    async def start(self, *words: str) -> asyncio.subprocess.Process:
+        """The running child; for what has to be looked at meanwhile."""
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "gateway", *words, cwd=ROOT, env=self.environ,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
