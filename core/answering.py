@@ -126,7 +126,7 @@ class Answering:
         ground, store = self.ground, self.ground.store
         engine = ground.engine(lane)
         view = ground.spine.view(lane.id)
-        session = await reads.session(store, lane.id, engine)
+        session = (await reads.sessions(store, lane.id)).get(engine)
         current = session is not None and not session.quarantined and session.epoch == lane.epoch
         spent = Spent(*await reads.spent(store, lane.id))
         pauses = {row.scope for row in await reads.pauses(store)}

@@ -20,7 +20,7 @@ from core.engines.base import Approvals, Attachment, Engine, Request
 from core.folders import workspace
 from core.messages import FileKind
 from core.store import reads
-from core.store.records import LaneRow, MessageRow
+from core.store.records import LaneRow, MessageRow, SessionRow
 from core.store.store import Store
 from core.turns import Kind, Turn
 
@@ -73,12 +73,15 @@ class Preparing:
 
     async def prepare(self, turn: Turn) -> Prepared:
         """Everything the engine needs; raises Unworkable."""
-        lane = await reads.lane(self._store, turn.lane)
+        async with asyncio.TaskGroup() as group:  # side by side: a person waits for this
+            reading = group.create_task(reads.lane(self._store, turn.lane), name="lane")
+            said = group.create_task(reads.messages_of(self._store, [turn.id]), name="messages")
+            held = group.create_task(reads.sessions(self._store, turn.lane), name="sessions")
+        lane, messages = reading.result(), said.result()
         if lane is None:
             raise Unworkable("This thread is not known any more. Write a new message.")
         engine = self._engine(lane.engine or self._defaults.engine)
         folder = await self._folder(lane)
-        messages = await reads.messages_of(self._store, [turn.id])
         channel = self._channel_of(lane.id)
         files = await self._fetch(channel, folder, messages)
         request = Request(
@@ -86,7 +89,7 @@ class Preparing:
             turn=turn.id,
             folder=folder,
             prompt=prompt.build(messages, group=not lane.direct),
-            session=await self._session(turn, engine.name),
+            session=_session(turn, held.result().get(engine.name)),
             attachments=files,
             approvals=Approvals(lane.approvals) if lane.approvals else self._defaults.approvals,
             model=lane.model,
@@ -122,17 +125,14 @@ class Preparing:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
         try:
-            await asyncio.to_thread(make)
+            if named:  # perhaps on another machine's disk
+                await asyncio.to_thread(make)
+            else:
+                make()
         except OSError as fault:
             reason = fault.strerror or "it cannot be used"
             raise Unworkable(f"The workspace {folder} cannot be used: {reason}.") from fault
-        return folder.resolve()
-
-    async def _session(self, turn: Turn, engine: str) -> str:
-        stored = await reads.session(self._store, turn.lane, engine)
-        if stored is None or stored.quarantined or stored.epoch != turn.epoch:
-            return ""
-        return stored.session
+        return folder
 
     async def _fetch(
         self, channel: Channel, folder: Path, messages: Sequence[MessageRow]
@@ -173,6 +173,13 @@ class Preparing:
             except OSError as fault:
                 reason = fault.strerror or "the disk refused it"
                 raise Unworkable(f"The file {name} could not be saved: {reason}.") from fault
+
+
+def _session(turn: Turn, stored: SessionRow | None) -> str:
+    """The conversation to go on with, unless it is of an older epoch or set aside."""
+    if stored is None or stored.quarantined or stored.epoch != turn.epoch:
+        return ""
+    return stored.session
 
 
 def _ready(folder: Path, inner: PurePosixPath) -> bool:

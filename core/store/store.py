@@ -17,6 +17,7 @@ import aiosqlite
 
 from core.clock import Clock
 from core.store import copies, home, integrity
+from core.store.batch import BatchConnection
 from core.store.errors import Damaged, ReadFailed, StoreError, curable
 from core.store.migrate import migrate
 from core.store.queries import queries
@@ -86,7 +87,7 @@ class Store:
             checked = _prepare(path, clock.now())
             async with (
                 aiosqlite.connect(
-                    path, isolation_level="IMMEDIATE", timeout=BUSY_SECONDS
+                    path, isolation_level="IMMEDIATE", timeout=BUSY_SECONDS, factory=BatchConnection
                 ) as writing,
                 aiosqlite.connect(path, isolation_level=None, timeout=BUSY_SECONDS) as reading,
             ):

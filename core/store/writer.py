@@ -11,12 +11,12 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import aiosqlite
 
 from core.clock import Clock
 from core.messages import clean
+from core.store.batch import BATCH
 from core.store.errors import Closed, Poisoned, curable, full
 from core.store.queries import Query, Values, queries
 from core.store.rows import Row
@@ -207,13 +207,12 @@ class Writer:
                 if new:
                     decided.append(unit)
                     rows += unit.decide()
-            for query, values in self._ordered(rows):
-                for text, parameters, many in query.statements(values):
-                    if many:
-                        await connection.executemany(text, cast("list[list[object]]", parameters))
-                    else:
-                        await connection.execute(text, parameters)
-            await connection.commit()
+            statements = [
+                statement
+                for query, values in self._ordered(rows)
+                for statement in query.statements(values)
+            ]
+            await connection.executemany(BATCH, statements)
         except BaseException:
             try:
                 for unit in reversed(decided):
@@ -229,10 +228,9 @@ class Writer:
         return accepted
 
     async def _claim(self, units: Sequence[Unit]) -> list[bool]:
-        """Begin, and insert all identities. True where the unit is new or has none."""
+        """Insert all identities, if there are any. True where the unit is new or has none."""
         identities = [unit.identity for unit in units if unit.identity is not None]
         if not identities:
-            await self._connection.execute("BEGIN IMMEDIATE")
             return [True] * len(units)
         now = self._clock.now()
         new: set[str] = set()

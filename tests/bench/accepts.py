@@ -20,7 +20,7 @@ from core.store.writer import Unit
 from core.turns import Arrived, Kind, Limits, Origin, Turn
 from tests.bench.house import show
 
-WRITERS, EACH, LANES = 500, 60, 50
+WRITERS, EACH, LANES = 500, 60, 3000
 
 
 def _item(store: Store, lane: str, number: int) -> Item:

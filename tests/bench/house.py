@@ -63,7 +63,7 @@ class Server:
 async def server() -> AsyncIterator[Server]:
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.fakes.telegram",
-        cwd=ROOT, stdout=asyncio.subprocess.PIPE, limit=2**20,
+        cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, limit=2**20,
     )  # fmt: skip
     assert child.stdout is not None
     async with aiohttp.ClientSession() as http:

@@ -359,7 +359,7 @@ class StoreContract:
         async with self.ready(tmp_path) as store:
             await store.save(rows.session(LANE, "demo", 2, "new", 1))
             await store.save(rows.session(LANE, "demo", 1, "old", 2))
-            found = await reads.session(store, LANE, "demo")
+            found = (await reads.sessions(store, LANE)).get("demo")
             assert found is not None
             assert found.session == "new"
 
@@ -370,11 +370,11 @@ class StoreContract:
             await store.save(rows.session(LANE, "demo", 1, "bad", 1))
             await store.save(rows.quarantine(LANE, "demo", "bad", "its process survived"))
             await store.save(rows.session(LANE, "demo", 1, "bad", 2))
-            found = await reads.session(store, LANE, "demo")
+            found = (await reads.sessions(store, LANE)).get("demo")
             assert found is not None
             assert found.quarantined
             await store.save(rows.session(LANE, "demo", 1, "fresh", 3))
-            found = await reads.session(store, LANE, "demo")
+            found = (await reads.sessions(store, LANE)).get("demo")
             assert found is not None
             assert not found.quarantined
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,16 +22,18 @@ MEGABYTE = 1_000_000
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
+def small_disk() -> Iterator[Path]:
+    # Not in pytest's own folder: it tidies the folders of earlier runs, and would meet the mount.
+    disk = Path(tempfile.mkdtemp(prefix="laneway-small-disk-"))
     mount = ["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(disk)]
     try:
         subprocess.run(mount, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
+        disk.rmdir()
         pytest.skip("mounting a small file system is not allowed here")
     yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+    disk.rmdir()
 
 
 def fill(disk: Path) -> Path:

@@ -126,5 +126,5 @@ VALUES (:lane, :engine, 0, :session, 0, :reason)
 ON CONFLICT (lane, engine) DO UPDATE SET quarantined = excluded.quarantined
 WHERE sessions.session = excluded.session;
 
--- name: session.of
-SELECT * FROM sessions WHERE lane = :lane AND engine = :engine;
+-- name: session.of_lane
+SELECT * FROM sessions WHERE lane = :lane;
