@@ -39,7 +39,14 @@ lanes = st.sampled_from(LANES)
 people = st.sampled_from(PEOPLE)
 rarely = st.sampled_from([False, False, False, True])
 origins = st.sampled_from([*[Origin.PERSON] * 4, Origin.CONTINUE, Origin.WATCH, Origin.SIDE])
-scopes = st.sampled_from([{"lane": "a"}, {"lane": "b"}, {"engine": "one"}, {}])
+SCOPES: tuple[dict[str, str], ...] = (
+    {"lane": "a"},
+    {"lane": "b"},
+    {"engine": "one"},
+    {"engine": "two"},
+    {},
+)
+scopes = st.sampled_from(SCOPES)
 
 
 class Histories(RuleBasedStateMachine):
@@ -273,7 +280,7 @@ class Histories(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         world = self.world
-        for scope in ({}, {"lane": "a"}, {"lane": "b"}, {"engine": "one"}):
+        for scope in SCOPES:
             world.resume(**scope)
         for _ in range(3 * len(world.saved) + 3):
             for turn in list(world.engines):

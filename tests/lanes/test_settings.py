@@ -157,6 +157,18 @@ def test_a_pause_of_an_engine_counts_for_the_engine_a_lane_has_now() -> None:
     assert world.started == [turn]
 
 
+def test_one_engine_is_resumed_and_another_stays_paused() -> None:
+    world = World()
+    world.configure("a", engine="one")
+    world.configure("b", engine="two")
+    world.pause(engine="one")
+    world.pause(engine="two")
+    first, held = world.say("a"), world.say("b", "bob")
+    world.resume(engine="one")
+    assert world.started == [first]
+    assert world.order("b") == [held]
+
+
 def test_a_paused_lane_holds_no_place_in_the_line() -> None:
     world = World(running=1)
     first = world.working("a")

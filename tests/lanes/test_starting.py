@@ -356,6 +356,17 @@ def test_a_turn_that_asks_still_uses_its_folder() -> None:
     assert world.started == [blocked]
 
 
+def test_a_turn_that_dies_while_it_asks_frees_its_folder() -> None:
+    world = World(per_person=9)
+    world.configure("a", folder="/work")
+    world.configure("b", folder="/work")
+    asking = world.working("a")
+    world.ask(asking)
+    blocked = world.say("b")
+    world.end(asking)
+    assert world.started == [blocked]
+
+
 def test_two_folders_inside_a_third_both_block_it() -> None:
     world = World(per_person=9)
     for lane, folder in (("a", "/work/one"), ("b", "/work/two"), ("c", "/work")):
