@@ -11,6 +11,7 @@ from typing import Any
 
 from core.clock import SystemClock
 from core.people import People
+from core.store.errors import StoreError
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import LONGEST_LINE
@@ -68,10 +69,13 @@ async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
     path = settings.home / DATABASE
     if not path.exists():
         raise Trouble(f"there is no database in {settings.home} yet; start with: laneway run")
-    async with Store.open(path, SystemClock()) as store:
-        people = People(lists(settings))
-        await people.load(store)
-        return await down(store, people)
+    try:
+        async with Store.open(path, SystemClock()) as store:
+            people = People(lists(settings))
+            await people.load(store)
+            return await down(store, people)
+    except StoreError as fault:
+        raise Trouble(str(fault)) from fault
 
 
 def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:

@@ -6,14 +6,15 @@ import argparse
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from channels import registry
 from core.clock import SystemClock
 from core.engines.acp import AcpEngine
-from core.engines.base import Finding
+from core.engines.base import Engine, Finding
 from core.engines.processes import NoLedger
 from core.store import integrity
 from core.store.errors import StoreError
@@ -103,7 +104,16 @@ async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
     for wanted in wanted_channels(settings):
         found = await registry.CHECKS[wanted.name](**wanted.options)
         yield [Finding(*one) for one in found]
-    engines = make_engines(settings, SystemClock(), NoLedger())
+    with tempfile.TemporaryDirectory(prefix="laneway-doctor-") as elsewhere:
+        # What an engine leaves behind at a check is none of the home's.
+        apart = replace(settings, home=Path(elsewhere))
+        async for some in _engines(apart, make_engines(apart, SystemClock(), NoLedger())):
+            yield some
+
+
+async def _engines(
+    settings: Settings, engines: Mapping[str, Engine]
+) -> AsyncIterator[list[Finding]]:
     for name in sorted({settings.engine.value, "demo"} & set(engines)):
         engine = engines[name]
         yield list(await engine.check())

@@ -1,0 +1,181 @@
+"""A home from its first start on: who may use it, what is wrong with it, copies and their way back."""
+
+import asyncio
+import json
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gateway.socket_path import socket_path
+from tests.end_to_end.house import process
+from tests.end_to_end.shell import Shell
+from tests.fakes.telegram import ANA, TOKEN, FakeTelegram
+
+PLAIN = {"LANEWAY_LOG_FORMAT": "text", "LANEWAY_LOG_LEVEL": "warning"}
+
+
+async def ready(shell: Shell) -> asyncio.subprocess.Process:
+    """A gateway that has printed its ready line in the text log."""
+    child = await shell.start("run")
+    assert child.stdout is not None
+    async with asyncio.timeout(15):
+        while (line := await child.stdout.readline()) != b"ready\n":
+            assert line, (await child.communicate())[1].decode()
+    return child
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_ready_is_a_line_of_its_own_and_an_orderly_end_is_0(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    child = await ready(Shell(tmp_path / "home", **PLAIN))
+    child.send_signal(number)
+    out, err = await child.communicate()
+    assert (child.returncode, out, err) == (0, b"", b"")
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+
+
+async def test_all_that_is_wrong_with_the_settings_is_listed_at_once(tmp_path: Path) -> None:
+    wrong = {
+        "LANEWAY_MAX_TURNS": "many", "LANEWAY_MAX_TURN": "8", "LANEWAY_STOP_GRACE": "soon",
+        "LANEWAY_ADMINS": "@ana", "LANEWAY_ACP_COMMAND": "",
+    }  # fmt: skip
+    done = await Shell(tmp_path / "home", **wrong)("run")
+    assert done.status == 2
+    assert done.err.count("\n  - ") == len(wrong)
+    assert all(name in done.err for name in wrong)
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "home").exists()
+
+
+async def test_a_home_has_one_gateway_and_an_address_too(tmp_path: Path) -> None:
+    async with process(tmp_path / "home", None) as first:
+        port = first.environ["LANEWAY_WEB_PORT"]
+        second = await Shell(tmp_path / "home")("run")
+        assert second.status == 1
+        assert str(tmp_path / "home") in second.err
+        other = await Shell(tmp_path / "other", LANEWAY_WEB_PORT=port)("run")
+        assert other.status == 1
+        assert f"127.0.0.1:{port}" in other.err
+        assert "LANEWAY_WEB_PORT" in other.err
+        assert "Traceback" not in second.err + other.err
+        shell = Shell(tmp_path / "home")
+        assert (await shell("say", "/say still here")).out == "still here\n"
+        assert await first.end(signal.SIGTERM) == 0
+
+
+async def test_a_home_too_deep_for_a_socket_works_all_the_same(tmp_path: Path) -> None:
+    home = tmp_path / "/".join(["deep" * 10] * 4)
+    home.parent.mkdir(parents=True)
+    async with process(home, None) as gateway:
+        assert (await Shell(home)("say", "/say from below")).out == "from below\n"
+        folder = socket_path(home).parent
+        assert folder != home
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert await gateway.end(signal.SIGTERM) == 0
+    assert not socket_path(home).exists()
+    assert (await Shell(home)("turns", "--json")).json()[0]["answer"] == "from below"
+
+
+@pytest.mark.parametrize("damage", ["zeros", "cut", "no database"])
+async def test_a_damaged_database_is_named_and_left_as_it_is(tmp_path: Path, damage: str) -> None:
+    home = tmp_path / "home"
+    async with process(home, None) as gateway:
+        await gateway.end(signal.SIGTERM)
+    database = home / "laneway.db"
+    content = database.read_bytes()
+    if damage == "zeros":
+        content = content[:8192] + bytes(4096) + content[12288:]
+    elif damage == "cut":
+        content = content[: len(content) // 2]
+    else:
+        content = b"this is no database\n" * 1000
+    database.write_bytes(content)
+    shell = Shell(home)
+    for words in (["run"], ["lanes"]):
+        done = await shell(*words)
+        assert done.status == 1
+        assert "laneway.db" in done.err
+        assert "laneway restore" in done.err
+        assert "Traceback" not in done.err
+        assert database.read_bytes() == content
+    doctor = await shell("doctor", "--json")
+    assert doctor.status == 1
+    assert not next(one for one in doctor.json() if one["name"] == "database")["ok"]
+
+
+async def test_a_copy_is_made_while_it_runs_and_put_back_with_everything_held(
+    tmp_path: Path,
+) -> None:
+    home, copy = tmp_path / "home", tmp_path / "copy.db"
+    async with FakeTelegram() as fake:
+        async with process(home, fake) as gateway:
+            shell = Shell(home, fake)
+            fake.user_says("/say before\n/sleep 60")
+            fake.user_says("/say waits")
+            await fake.until(lambda: any("before" in text for text in fake.texts(ANA)))
+            made = await shell("backup", str(copy))
+            assert made.status == 0
+            assert "key" in made.out
+            assert (await shell("restore", str(copy))).status == 1  # it runs
+            fake.user_says("/stop")
+            await fake.until(lambda: any("stopped" in text for text in fake.texts(ANA)))
+            await fake.until(lambda: not any("Waiting" in text for text in fake.texts(ANA)))
+            await gateway.end(signal.SIGTERM)
+        there = await shell("restore", str(copy))
+        assert there.status == 1
+        assert "--force" in there.err
+        shown = fake.texts(ANA)
+        back = await shell("restore", "--force", str(copy))
+        assert back.status == 0
+        assert "Held back: 2 turns" in back.out
+        async with process(home, fake) as gateway:
+            assert (await shell("say", "/say works")).out == "works\n"
+            turns = (await shell("turns", f"telegram:{ANA}", "--json")).json()
+            assert [row["held"] for row in turns] == [True, True]
+            assert fake.texts(ANA) == shown
+            released = await shell("turns", "--release")
+            assert "Released 2 turns" in released.out
+            await fake.until(lambda: fake.texts(ANA)[-1] == "waits")
+            await gateway.end(signal.SIGTERM)
+        with closing(sqlite3.connect(home / "laneway.db")) as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+async def test_a_copy_that_is_none_is_not_put_back(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "home")
+    file = tmp_path / "letter.txt"
+    file.write_text("dear reader")
+    for name in (str(file), str(tmp_path / "nowhere.db")):
+        done = await shell("restore", name)
+        assert done.status == 1
+        assert name in done.err
+        assert "Traceback" not in done.err
+    assert (await shell("backup", str(tmp_path / "copy.db"))).status == 1
+    assert (await shell("lanes")).status == 1
+    assert not (tmp_path / "home" / "laneway.db").exists()
+
+
+async def test_the_doctor_finds_what_is_well_and_what_is_not(tmp_path: Path) -> None:
+    async with FakeTelegram() as fake:
+        shell = Shell(tmp_path / "home", fake)
+        well = await shell("doctor")
+        assert well.status == 0, well.out
+        assert "All is well." in well.out
+        fake.revoke()
+        token = await shell("doctor", "--json")
+        assert token.status == 1
+        wrong = [one for one in token.json() if not one["ok"]]
+        assert [one["name"] for one in wrong] == ["telegram token"]
+        assert all(one["fix"] for one in wrong)
+        assert TOKEN not in token.out + token.err
+    agent = await Shell(tmp_path / "home", LANEWAY_ACP_COMMAND="/nowhere/agent")("doctor", "--json")
+    assert agent.status == 1
+    assert "/nowhere/agent" in json.dumps([one for one in agent.json() if not one["ok"]])
+    bad = await Shell(tmp_path / "home", LANEWAY_MAX_TURNS="many", LANEWAY_NO="1")("doctor")
+    assert bad.status == 1
+    assert "LANEWAY_MAX_TURNS" in bad.out
+    assert "LANEWAY_NO" in bad.out
