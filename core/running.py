@@ -71,6 +71,7 @@ class Running:
         self._run: Run | None = None
         self._live: Live | None = None
         self._prepared: Prepared | None = None
+        self._preparing: asyncio.Timeout | None = None
         self._answer: list[str] = []
         self._usage: base.Usage | None = None
         self._usage_saved = -USAGE_EVERY
@@ -144,9 +145,28 @@ class Running:
             if self._live:
                 self._live.close()
 
+    async def _ready(self) -> Prepared | None:
+        """Prepare; a stop, also one of a drain's end, cuts it short: files can be slow to come.
+
+        What could not be sent a moment ago is not tried at once.
+        """
+        try:
+            async with asyncio.timeout(0 if self._cancelled else None) as self._preparing:
+                if self.turn.unsent:
+                    await self._life.clock.sleep(RETRY_PAUSE * self.turn.unsent**2)
+                return await self._life.preparing.prepare(self.turn)
+        except TimeoutError:
+            if not self._cancelled:
+                raise
+            return None
+        finally:
+            self._preparing = None
+
     async def _through(self) -> None:
-        await self._calm()
-        prepared = self._prepared = await self._life.preparing.prepare(self.turn)
+        prepared = self._prepared = await self._ready()
+        if prepared is None:
+            await self._settle(Result.CANCELLED)
+            return
         engine, model = prepared.engine.name, prepared.request.model
         keyboard, buttons = self._life.telling.stop_button(self.turn)
         self._written = [
@@ -286,19 +306,6 @@ class Running:
 
         await self._take(replace(self._item(event, written), closing=closing))
 
-    async def _calm(self) -> None:
-        """What could not be sent a moment ago is not tried at once; a stop ends the wait."""
-        if not self.turn.unsent:
-            return
-        sleep = self._life.clock.sleep(RETRY_PAUSE * self.turn.unsent**2)
-        timer = self._group.create_task(sleep, name=f"pause of turn {self.turn.id}")
-        go = self._group.create_task(self._go.wait(), name=f"stop in the pause of {self.turn.id}")
-        try:
-            await asyncio.wait((timer, go), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            go.cancel()
-
     async def _settle(self, result: Result, error: str = "") -> None:
         """Commit the result once: status, answer, usage and the deliveries to make."""
         if self._settled:
@@ -338,7 +345,9 @@ class Running:
         """The stop ladder, and its back-stop: the lane is free in the end, whatever happens."""
         grace = self._life.limits.grace
         if self._run is None:
-            return  # still preparing: `_through` sees the flag
+            if self._preparing:
+                self._preparing.reschedule(0)  # at once
+            return
         try:
             async with asyncio.timeout(grace + BACK_STOP):
                 await self._run.stop(grace)
