@@ -1,4 +1,4 @@
-"""A home from its first start on: who may use it, what is wrong with it, copies and their way back."""
+"""A home from its first start on: who may use it, what is wrong with it, copies of it."""
 
 import asyncio
 import json
