@@ -26,6 +26,7 @@ from tests.bench.engine import BenchEngine
 from tests.end_to_end.house import ROOT, environment
 from tests.fakes.telegram import TOKEN
 
+SHOWN = "sends and edits"  # an answer takes its preview's place by an edit
 Calls = list[dict[str, Any]]  # as the server prints them, oldest first
 
 
@@ -43,7 +44,10 @@ class Server:
         while line := await self._lines.readline():
             call = json.loads(line)
             self.url = call.get("url", self.url)
-            self.calls.setdefault(call.get("method", ""), []).append(call)
+            method = call.get("method", "")
+            self.calls.setdefault(method, []).append(call)
+            if method in ("sendMessage", "editMessageText"):
+                self.calls.setdefault(SHOWN, []).append(call)
             self._heard.set()
 
     async def say(self, text: str, **more: Any) -> None:
