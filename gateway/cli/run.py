@@ -6,12 +6,14 @@ import argparse
 import asyncio
 import logging
 import signal
+from collections.abc import Iterator
 
 from core.clock import SystemClock
 from core.store.errors import StoreError
 from gateway import config, logs
 from gateway.app import Gateway
-from gateway.config import Settings
+from gateway.config import BadSettings, Settings
+from gateway.settings_table import EngineName, TelegramMode
 from gateway.socket_path import UnsafeSocket, private_folder, socket_path
 from gateway.trouble import Trouble
 from gateway.web.listener import PortTaken
@@ -26,13 +28,37 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """0 after SIGTERM or SIGINT."""
     settings = config.load()
+    if problems := list(missing_here(settings)):
+        raise BadSettings(problems)
     logs.set_up(settings)
+    for word in unused_here(settings):
+        log.warning("%s", word)
     try:
         private_folder(socket_path(settings.home), settings.home)
         asyncio.run(_live(settings))
     except (StoreError, PortTaken, UnsafeSocket) as fault:
         raise Trouble(str(fault)) from fault
     return 0
+
+
+def missing_here(settings: Settings) -> Iterator[str]:
+    """What is asked for and not part of this version, so that the gateway could not do its work."""
+    for name, engine in (
+        ("LANEWAY_ENGINE", settings.engine),
+        ("LANEWAY_FALLBACK_ENGINE", settings.fallback_engine),
+    ):
+        if engine not in (EngineName.DEMO, EngineName.ACP, None):
+            yield f"{name}={engine} is not part of this version: set demo, or acp with a command"
+    if settings.telegram_mode is TelegramMode.WEBHOOK:
+        yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
+
+
+def unused_here(settings: Settings) -> Iterator[str]:
+    """Settings that are kept for a later version and do nothing in this one."""
+    later = {"Slack": settings.slack_bot_token, "Discord": settings.discord_token}
+    for platform, token in later.items():
+        if token:
+            yield f"{platform} is not part of this version; its settings are kept and not used"
 
 
 async def _live(settings: Settings) -> None:
