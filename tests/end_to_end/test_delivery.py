@@ -1,14 +1,15 @@
 """Messages in and answers out, through redelivery, refusals and silence of the platform."""
 
 import logging
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.house import House
-from tests.end_to_end.looking import quick, quiet, said, sends, turns, typing
-from tests.fakes.telegram import ANA, BEN, FORUM, GROUP, SUPERGROUP
+from tests.end_to_end.looking import quick, quiet, refused, said, sends, turns, typing
+from tests.fakes.telegram import ANA, BEN, FORUM, GROUP, SUPERGROUP, Flood
 
 LANE = f"telegram:{ANA}"
 PERSON = {"id": ANA, "is_bot": False, "first_name": "Ana", "username": "ana_t"}
@@ -210,9 +211,9 @@ async def test_a_penalty_of_one_topic_counts_for_its_chat_and_delays_nothing_els
         fake.user_says("/say private")
         await fake.until(lambda: fake.texts(FORUM, 11) == ["one"])
         await fake.until(lambda: fake.texts(FORUM, 12) == ["two"])
-        refused, *later = fake.called("sendMessage", FORUM)
-        assert min(call.at for call in later) - refused.at >= 1
-        assert fake.called("sendMessage", ANA)[0].at - refused.at < 1
+        limited, *later = fake.called("sendMessage", FORUM)
+        assert min(call.at for call in later) - limited.at >= 1
+        assert fake.called("sendMessage", ANA)[0].at - limited.at < 1
 
 
 async def test_an_outage_of_the_platform_loses_no_answer_and_no_message(tmp_path: Path) -> None:
@@ -243,6 +244,46 @@ async def test_an_answer_for_a_topic_that_is_gone_is_told_to_the_person_and_goes
         assert fake.texts(FORUM) == []
         assert not said(fake, ANA, "secret ")
         assert len(fake.texts(ANA)) == 2
+
+
+async def test_many_talkative_turns_stay_below_the_platforms_limits(tmp_path: Path) -> None:
+    async with House(tmp_path, LANEWAY_MAX_TURNS_PER_PERSON="9") as house:
+        fake = house.fake
+        fake.flood = Flood()
+        for thread in (11, 12, 13):
+            text = f"@gw_bot /stream 20 0.1\n/say end{thread}"
+            fake.user_says(text, chat=FORUM, thread=thread)
+        fake.user_says("/stream 20 0.1\n/say end")
+        for command in ("/status", "/help", "/queue"):
+            fake.user_says(command)
+        for thread in (11, 12, 13):
+            await fake.until(partial(said, fake, FORUM, f"end{thread}", thread))
+        await fake.until(lambda: said(fake, ANA, "end"))
+        assert refused(fake) == []
+
+
+async def test_a_person_who_blocked_the_bot_leaves_no_lane_busy(tmp_path: Path) -> None:
+    async with House(tmp_path) as house:
+        fake = house.fake
+        fake.user_says("/sleep 0.4\n/say words")
+        await fake.until(lambda: typing(fake, ANA))
+        fake.blocked.add(ANA)
+        await house.idle(LANE)
+        await fake.until(lambda: fake.called("sendMessage"))
+        fake.blocked.discard(ANA)
+        fake.user_says("/again")
+        await fake.until(lambda: fake.texts(ANA) == ["words"])
+
+
+async def test_without_previews_and_receipts_there_is_the_answer_alone(tmp_path: Path) -> None:
+    more = {"LANEWAY_PREVIEW": "off", "LANEWAY_RECEIPTS": "off"}
+    async with House(tmp_path, **more) as house:
+        fake = house.fake
+        fake.user_says("/say some\n/sleep 1.4\n/say  words")
+        await fake.until(lambda: fake.texts(ANA) == ["some words"])
+        await house.idle(LANE)
+        assert fake.called("setMessageReaction") == []
+        assert fake.called("editMessageText") == []
 
 
 # Typing ------------------------------------------------------------------------------------

@@ -102,6 +102,34 @@ async def test_nobody_but_an_admin_drops_what_another_person_sent(tmp_path: Path
         assert "of ben" not in fake.texts(FORUM, 36)
 
 
+async def test_an_edit_counts_while_the_message_waits_and_never_starts_anything(
+    tmp_path: Path,
+) -> None:
+    async with House(tmp_path) as house:
+        fake = house.fake
+        await busy(house)
+        waits = fake.user_says("/say wrong")
+        await fake.until(lambda: said(fake, ANA, "Waiting"))
+        fake.user_edits(waits, "/say right")
+        await fake.until(lambda: "right" in fake.texts(ANA))
+        fake.user_edits(waits, "/stop")
+        fake.user_says("/say last")
+        await fake.until(lambda: fake.texts(ANA)[-1] == "last")
+        assert len(await turns(house)) == 3
+
+
+async def test_a_person_at_their_limit_blocks_nobody_else(tmp_path: Path) -> None:
+    async with House(tmp_path, LANEWAY_MAX_TURNS_PER_PERSON="1") as house:
+        fake = house.fake
+        await busy(house)
+        fake.user_says("@gw_bot /say second of ana", chat=FORUM, thread=36)
+        fake.user_says("/say of ben", user=BEN)
+        await fake.until(lambda: fake.texts(BEN) == ["of ben"])
+        assert "first" not in answers(house)
+        await fake.until(lambda: said(fake, FORUM, "1 turn of yours run", 36))
+        await fake.until(lambda: fake.texts(FORUM, 36)[-1] == "second of ana")
+
+
 # Modes -------------------------------------------------------------------------------------
 
 

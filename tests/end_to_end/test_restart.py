@@ -148,6 +148,60 @@ async def test_a_drain_before_the_prompt_left_runs_the_message_after_the_restart
         assert not said(house.fake, ANA, "cut off")
 
 
+async def test_a_drain_does_not_wait_for_files_and_they_are_fetched_after_the_restart(
+    tmp_path: Path,
+) -> None:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
+    async with House(tmp_path, **more) as house:
+        fake = house.fake
+        fake.download_pause = 9
+        fake.user_sends(b"data", "a.txt", caption="/say with a file")
+        await fake.until(lambda: fake.called("download"))
+        began = time.monotonic()
+        await house.stop_gateway()
+        assert time.monotonic() - began < 4
+        fake.download_pause = 0
+        await house.start_gateway()
+        await fake.until(lambda: said(fake, ANA, "with a file"))
+        assert next(turn["status"] for turn in await turns(house)) in ("running", "done")
+
+
+async def test_a_platform_that_hangs_and_an_agent_that_hangs_do_not_keep_it_from_ending(
+    tmp_path: Path,
+) -> None:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
+    async with House(tmp_path, **more) as house:
+        await working(house, "/ignore-cancel\n/ignore-term\n/hang on")
+        house.fake.hang("*", times=0)
+        began = time.monotonic()
+        await house.stop_gateway()
+        assert time.monotonic() - began < 0 + 1 + 5
+        house.fake.heal()
+        await house.start_gateway()
+        house.fake.user_says("/say works")
+        await house.fake.until(lambda: house.fake.texts(ANA)[-1:] == ["works"])
+
+
+async def test_an_open_card_ends_with_the_drain_and_is_asked_anew_by_continue(
+    tmp_path: Path,
+) -> None:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
+    async with House(tmp_path, **more) as house:
+        fake = house.fake
+        fake.user_says("/approve rm x")
+        await in_state(house, LANE, "asking")
+        await fake.until(lambda: any(map(fake.buttons, fake.shown(ANA))))
+        await house.stop_gateway()
+        assert said(fake, ANA, "Cancelled") == said(fake, ANA, "cut off") == 1
+        await house.start_gateway()
+        fake.press("Continue", user=BEN)
+        fake.press("Continue")
+        await fake.until(lambda: "Allow" in fake.buttons(fake.shown(ANA)[-1]))
+        fake.press("Allow")
+        await fake.until(lambda: said(fake, ANA, "ran: rm x"))
+        assert len(await turns(house)) == 2
+
+
 # As a process ------------------------------------------------------------------------------
 
 

@@ -79,6 +79,37 @@ async def test_a_stop_before_the_agent_is_ready_gives_it_no_prompt(tmp_path: Pat
         await until(lambda: agents(tmp_path) == [])
 
 
+@pytest.mark.parametrize("slow", ["getFile", "the download"])
+async def test_a_stop_does_not_wait_for_files_that_are_slow_to_come(
+    tmp_path: Path, slow: str
+) -> None:
+    async with House(tmp_path, **GRACE) as house:
+        fake = house.fake
+        if slow == "getFile":
+            fake.hang("getFile")
+        else:
+            fake.download_pause = 5
+        fake.user_sends(b"data", "a.txt", caption="/say never")
+        await fake.until(lambda: fake.called("getFile" if slow == "getFile" else "download"))
+        fake.user_says("/stop")
+        await in_state(house, LANE, "idle", 2.0)
+        await fake.until(lambda: said(fake, ANA, "Ana stopped"))
+        assert [turn["status"] for turn in await turns(house)] == ["stopped"]
+        fake.heal()
+
+
+async def test_stops_one_after_the_other_end_one_turn(tmp_path: Path) -> None:
+    async with House(tmp_path, **GRACE) as house:
+        fake = house.fake
+        await working(house, "/hang on")
+        for command in ("/stop", "/stop", "/skip", "!stop"):
+            fake.user_says(command)
+        fake.user_says("/say next")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["next"])
+        assert [turn["status"] for turn in await turns(house)] == ["stopped", "done"]
+        assert said(fake, ANA, "Ana stopped") == 1
+
+
 async def test_a_stop_drops_what_waited_and_names_it(tmp_path: Path) -> None:
     async with House(tmp_path, **GRACE) as house:
         fake = house.fake
