@@ -31,6 +31,7 @@ TYPING_TIME = 5.0  # seconds a platform shows it; a call that takes longer is of
 HUSH_TIME = 0.2  # seconds an answer waits for a typing call to end
 PRESS_TIME = 12.0  # seconds after which platforms take no answer to a press
 PRESS_PAUSE = 0.5
+REACTION_AFTER = 0.5  # seconds: what is answered at once needs no sign that it was received
 REACTIONS_WAITING = 500
 REACTIONS_KEPT = 2000
 TITLE_TRIES = 3
@@ -105,6 +106,7 @@ class Signs:
                     self._reacted.popitem(last=False)
 
         try:
+            await self._clock.sleep(REACTION_AFTER)
             await self._kindly(lane, "reaction", work)
         finally:
             del self._wanted[key]

@@ -20,6 +20,7 @@ from core.channel import (
     Uncertain,
 )
 from core.messages import Address, Receipt
+from core.signs import REACTION_AFTER
 from tests.delivery.scene import ANA, BEN, OTHER_TOPIC, TOPIC, Scene, scene
 from tests.fakes.channel import Fault
 
@@ -121,14 +122,24 @@ async def test_typing_in_an_unknown_lane_is_no_fault(it: Scene) -> None:
 
 async def test_a_receipt_becomes_a_reaction_and_is_taken_back(it: Scene) -> None:
     await react(it, RECEIVED)
+    await it.clock.advance(REACTION_AFTER)
     assert it.channel.reactions == {("700000001", "41"): RECEIVED}
     await react(it, NONE)
+    await it.clock.advance(REACTION_AFTER)
     assert it.channel.reactions == {("700000001", "41"): NONE}
+
+
+async def test_what_is_answered_at_once_gets_no_reaction(it: Scene) -> None:
+    await react(it, RECEIVED)
+    await react(it, NONE)
+    await it.clock.advance(10)
+    assert it.channel.of(React) == []
 
 
 async def test_the_newest_receipt_wins(it: Scene) -> None:
     it.channel.slow(React, 5)
     await react(it, RECEIVED)
+    await it.clock.advance(REACTION_AFTER)
     await react(it, WAITING)
     await react(it, NONE)
     await it.clock.advance(10)
@@ -146,14 +157,17 @@ async def test_what_was_never_shown_needs_no_taking_back(it: Scene) -> None:
 
 async def test_but_what_an_earlier_process_left_does(it: Scene) -> None:
     await react(it, RECEIVED)
+    await it.clock.advance(REACTION_AFTER)
     await it.restart()
     await react(it, NONE)
+    await it.clock.advance(REACTION_AFTER)
     assert it.channel.reactions == {("700000001", "41"): NONE}
 
 
 async def test_the_same_receipt_is_given_once(it: Scene) -> None:
     await react(it, RECEIVED)
     await react(it, RECEIVED)
+    await it.clock.advance(10)
     assert len(it.channel.of(React)) == 1
 
 
