@@ -146,5 +146,7 @@ class Live:
             return self._shown_at + self._every
         if self._words_at is not None:
             return self._words_at + min(WORDS, self._every)
+        if self._picture.asking:
+            return None  # the question stands there already, and says all there is to say
         elapsed = self._clock.monotonic() - self._began
         return self._clock.monotonic() if elapsed >= THINKING else None

@@ -273,13 +273,10 @@ async def show_file(turn: Turn, asked: str) -> None:
 
 
 async def show_picture(turn: Turn, asked: str) -> None:
-    bars = "".join(
-        f'<rect x="{20 + 44 * place}" y="{110 - 10 * count}" width="32" height="{10 * count}"/>'
-        for place, (_, count) in enumerate(COLUMNS)
-    )
+    bars = "".join(f"M{36 + 44 * at} 110v-{10 * count}" for at, (_, count) in enumerate(COLUMNS))
     text = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="250" height="130" fill="#3b6ea5">'
-        f'{bars}<path d="M10 110h230" stroke="#333"/></svg>\n'
+        '<svg xmlns="http://www.w3.org/2000/svg" width="250" height="120">\n'
+        f'<path d="{bars}" stroke="#3b6ea5" stroke-width="32"/>\n</svg>\n'
     )
     await make(turn, turn.room("demo-chart", ".svg"), text, "image/svg+xml")
 
@@ -343,8 +340,9 @@ TOPICS: list[tuple[str, Callable[[Turn, str], Awaitable[None]]]] = [
 
 def topic(asked: str) -> Callable[[Turn, str], Awaitable[None]]:
     plain = asked.strip().lower().rstrip("!?. ")
+    unnamed = re.sub(r"^[^:\n]{1,80}: ", "", plain)  # in a group the name of who speaks comes first
     for pattern, show in TOPICS:
-        if re.match(pattern, plain):
+        if re.match(pattern, plain) or re.match(pattern, unnamed):
             return show
     return echo
 

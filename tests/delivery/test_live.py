@@ -89,6 +89,18 @@ async def test_nobody_types_while_a_person_decides() -> None:
         assert it.screen.typed == [0, 60]
 
 
+async def test_a_turn_without_a_word_shows_no_preview_below_its_question() -> None:
+    async with turn() as it:
+        it.live.feed(ToolStarted("t1", "Make week.csv"))
+        await it.clock.advance(1)
+        it.live.hold()
+        await it.clock.advance(60)
+        assert it.screen.frames == []
+        it.live.release()
+        await it.clock.advance(1)
+        assert [footer for _, _, footer in it.screen.frames] == ["🔧 Make week.csv · 1 min 00 s"]
+
+
 async def test_a_platform_without_a_typing_sign_gets_none() -> None:
     async with turn(typing_every=0) as it:
         await it.clock.advance(60)

@@ -43,7 +43,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     assert processes_of(home) == []
 
 
-@pytest.mark.parametrize("greeting", ["hello", "Hi!", "HELP", "help?"])
+@pytest.mark.parametrize("greeting", ["hello", "Hi!", "HELP", "help?", "Ana: hello"])
 async def test_a_greeting_is_answered_with_what_can_be_tried(scene: Scene, greeting: str) -> None:
     play = await scene.say(greeting)
     for word in ("story", "run something", "take your time", "make a file", "what did I say"):
