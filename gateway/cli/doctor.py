@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -78,9 +79,19 @@ def _home(home: Path) -> list[Finding]:
     database = home / DATABASE
     if database.exists():
         found.append(_database(database))
-    running = socket_path(home).exists()
+    running = _answers(socket_path(home))
     found.append(Finding("gateway", True, "runs" if running else "does not run"))
     return found
+
+
+def _answers(path: Path) -> bool:
+    """Whether somebody listens there; a gateway that was killed leaves its socket behind."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        try:
+            asking.connect(str(path))
+        except OSError:
+            return False
+        return True
 
 
 def _database(path: Path) -> Finding:

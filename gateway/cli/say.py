@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from gateway import config
@@ -41,64 +43,90 @@ async def _say(settings: Settings, lane: str, text: str) -> int:
 
 async def _follow(gateway: Talk) -> str:
     """Show what comes until it is answered; how it ended."""
-    screen = Screen()
-    trouble, status = None, ""
-    async with asyncio.TaskGroup() as group:
-        asking: set[asyncio.Task[None]] = set()
-        try:
-            async for answer in gateway.answers():
-                if frame := answer.get("frame"):
-                    screen.show(frame)
-                    if frame.get("buttons") and sys.stdin.isatty():
-                        asking.add(group.create_task(_choose(gateway, frame), name="choose"))
-                    elif denial := _denial(frame):
-                        gateway.send({"press": denial, "message_id": frame["message_id"]})
-                        print(f"\n{NOBODY_DECIDES}", file=sys.stderr)
-                status = answer.get("end", status)
-        except Trouble as fault:
-            trouble = fault  # raised in the group it would be one of several
-        for task in asking:
-            task.cancel()
+    screen, status = Screen(), ""
+    with _questions(gateway) as questions:
+        async for answer in gateway.answers():
+            if frame := answer.get("frame"):
+                screen.show(frame)
+                questions.see(frame)
+            status = answer.get("end", status)
     screen.end()
-    if trouble:
-        raise trouble
     if not status:
         raise Trouble(ENDED)
     return status
 
 
-def _denial(frame: dict[str, Any]) -> str:
-    """The button that says no to an agent's question, if the frame is one."""
-    buttons = {button["label"]: button["id"] for row in frame["buttons"] for button in row}
-    return str(buttons["Deny"]) if "Allow" in buttons and "Deny" in buttons else ""
+class Questions:
+    """Buttons that are shown now; a number typed presses one of the newest."""
 
+    def __init__(self, gateway: Talk) -> None:
+        self._gateway = gateway
+        self._open: dict[str, list[dict[str, str]]] = {}
+        self._typed = b""
 
-async def _choose(gateway: Talk, frame: dict[str, Any]) -> None:
-    """Let the person at the terminal press one of the buttons."""
-    buttons = [button for row in frame["buttons"] for button in row]
-    offer = ", ".join(f"{number} {button['label']}" for number, button in enumerate(buttons, 1))
-    print(f"\n[{offer}] ", end="", flush=True)
-    async for line in _lines():
-        choice = line.strip()
-        if choice.isdigit() and 0 < int(choice) <= len(buttons):
-            button = buttons[int(choice) - 1]
-            gateway.send({"press": button["id"], "message_id": frame["message_id"]})
+    def see(self, frame: dict[str, Any]) -> None:
+        """A message came, changed or went, and its buttons with it."""
+        ident = frame["message_id"]
+        before = self._open.pop(ident, [])
+        if buttons := [button for row in frame["buttons"] for button in row]:
+            self._open[ident] = buttons
+            if buttons != before:
+                self.offer()
+
+    def offer(self) -> None:
+        """Say which numbers stand for what."""
+        if self._open:
+            labels = [button["label"] for button in list(self._open.values())[-1]]
+            offer = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
+            print(f"\n[{offer}] ", end="", flush=True)
+
+    def read(self) -> None:
+        """Take what was typed; a terminal hands over whole lines.
+
+        It is read only when there is something: made non-blocking, it would be so for what is
+        printed as well, for both are one file.
+        """
+        data = os.read(sys.stdin.fileno(), 65536)
+        if not data:
+            asyncio.get_running_loop().remove_reader(sys.stdin)
+        *lines, self._typed = (self._typed + data).split(b"\n")
+        for line in lines:
+            self._choose(line.decode(errors="replace").strip())
+
+    def _choose(self, typed: str) -> None:
+        if not self._open:
             return
-        print(f"a number from 1 to {len(buttons)}: ", end="", flush=True)
+        ident, buttons = list(self._open.items())[-1]
+        if not (typed.isdecimal() and 0 < int(typed) <= len(buttons)):
+            print(f"a number from 1 to {len(buttons)}: ", end="", flush=True)
+            return
+        del self._open[ident]
+        button = buttons[int(typed) - 1]
+        self._gateway.send({"press": button["id"], "message_id": ident})
+        self.offer()
 
 
-async def _lines() -> AsyncIterator[str]:
-    """Lines typed at the terminal, without a thread that would outlive the wait."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-    )
+class Unattended(Questions):
+    """Nobody is there to decide: an agent's question is answered with no, the rest is left."""
+
+    def see(self, frame: dict[str, Any]) -> None:
+        buttons = {button["label"]: button["id"] for row in frame["buttons"] for button in row}
+        if "Allow" in buttons and "Deny" in buttons:
+            self._gateway.send({"press": buttons["Deny"], "message_id": frame["message_id"]})
+            print(f"\n{NOBODY_DECIDES}", file=sys.stderr)
+
+
+@contextmanager
+def _questions(gateway: Talk) -> Iterator[Questions]:
+    if not sys.stdin.isatty():
+        yield Unattended(gateway)
+        return
+    questions, loop = Questions(gateway), asyncio.get_running_loop()
+    loop.add_reader(sys.stdin, questions.read)
     try:
-        while line := await reader.readline():
-            yield line.decode(errors="replace")
+        yield questions
     finally:
-        transport.close()
+        loop.remove_reader(sys.stdin)
 
 
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
@@ -117,7 +145,7 @@ class Screen:
 
     def __init__(self) -> None:
         self._shown: dict[str, str] = {}
-        self._last = ""
+        self._last: str | None = None  # of the message printed last
 
     def show(self, frame: dict[str, Any]) -> None:
         """Print what is new: the rest of a text that grew, or a text that is another one now."""
@@ -134,9 +162,9 @@ class Screen:
         if grown:
             print(text[len(before) :], end="", flush=True)
         else:
-            print(("\n" if self._last else "") + text, end="", flush=True)
+            print(("" if self._last is None else "\n") + text, end="", flush=True)
         self._shown[ident], self._last = text, ident
 
     def end(self) -> None:
-        if self._last:
+        if self._last is not None:
             print()

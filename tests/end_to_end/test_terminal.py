@@ -1,0 +1,117 @@
+"""``laneway say`` in a real terminal, and when the gateway goes away under it."""
+
+import asyncio
+import os
+import pty
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.house import ROOT, process
+from tests.end_to_end.shell import Shell
+from tests.fakes.telegram import MAL, FakeTelegram
+
+
+class Terminal:
+    """A person at a terminal: types lines, reads what is shown."""
+
+    def __init__(self, shell: Shell) -> None:
+        self._shell = shell
+        self.shown = ""
+
+    async def run(self, *words: str) -> asyncio.subprocess.Process:
+        self._ours, theirs = pty.openpty()
+        os.set_blocking(self._ours, False)
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "gateway", *words, cwd=ROOT, env=self._shell.environ,
+            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+        return child
+
+    async def until(self, words: str) -> None:
+        end = time.monotonic() + 15
+        while words not in self.shown:
+            self.read()
+            await asyncio.sleep(0.02)
+            assert time.monotonic() < end, self.shown
+
+    def read(self) -> None:
+        try:
+            self.shown += os.read(self._ours, 65536).decode()
+        except (BlockingIOError, OSError):
+            return
+
+    def type(self, line: str) -> None:
+        os.write(self._ours, f"{line}\n".encode())
+
+    def close(self) -> None:
+        self.read()
+        os.close(self._ours)
+
+
+async def test_a_person_at_a_terminal_decides_by_number(tmp_path: Path) -> None:
+    async with process(tmp_path / "home", None):
+        terminal = Terminal(Shell(tmp_path / "home"))
+        child = await terminal.run("say", "/approve make clean\n/approve make all")
+        await terminal.until("[1 Allow, 2 Always here, 3 Deny]")
+        assert "make clean" in terminal.shown
+        terminal.type("7")
+        await terminal.until("a number from 1 to 3")
+        terminal.type("1")
+        await terminal.until("make all")
+        terminal.type("3")
+        await terminal.until("denied: make all")
+        assert "ran: make clean" in terminal.shown
+        async with asyncio.timeout(10):
+            assert await child.wait() == 0
+        terminal.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_gateway_that_goes_away_is_said_in_words(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    home = tmp_path / "home"
+    async with process(home, None, LANEWAY_DRAIN_TIMEOUT="1s", LANEWAY_STOP_GRACE="1s") as gateway:
+        child = await Shell(home).start("say", "/say half\n/sleep 60")
+        assert child.stdout is not None
+        async with asyncio.timeout(10):
+            assert await child.stdout.readexactly(4) == b"half"
+        await gateway.end(number)
+        async with asyncio.timeout(10):
+            out, err = await child.communicate()
+        assert child.returncode == 1
+        assert b"Traceback" not in err
+        assert b"unfinished" in out or b"laneway turns" in err
+    doctor = await Shell(home)("doctor")
+    assert "gateway: does not run" in doctor.out
+    (turn,) = (await Shell(home)("turns", "--json")).json()
+    assert turn["answer"] in ("half", "")
+
+
+async def test_somebody_is_let_in_while_the_gateway_is_down(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with FakeTelegram() as fake:
+        async with process(home, fake) as gateway:
+            fake.user_says("/start", user=MAL)
+            await fake.until(lambda: fake.shown(MAL))
+            await gateway.end(signal.SIGTERM)
+        found = re.search(r"laneway pair (\w{8})", fake.texts(MAL)[0])
+        assert found
+        shell = Shell(home, fake)
+        people = (await shell("people", "--json")).json()
+        assert [row["waiting"] for row in people if row["person"] == f"telegram:{MAL}"] == [True]
+        assert (await shell("pair", found[1])).status == 0
+        async with process(home, fake):
+            fake.user_says("/say welcome", user=MAL)
+            await fake.until(lambda: fake.texts(MAL)[-1] == "welcome")
+            assert (await shell("backup", str(tmp_path / "nowhere" / "copy.db"))).status == 1
+            made = await shell("backup", str(tmp_path / "copy.db"))
+            assert made.status == 0
+            again = await shell("backup", str(tmp_path / "copy.db"))  # the newer one counts
+            assert again.status == 0
