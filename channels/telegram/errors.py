@@ -74,8 +74,9 @@ _RETRY = re.compile(r"retry after (\d+)")
 _SHOWN = 300
 
 
-class TokenRefused(Forbidden):
-    """The token is not valid any more: no retry helps before a person acts."""
+class TokenRefused(NotSent):
+    """The token is not valid any more. Nothing was done, and what is to be said waits for a new
+    one: the chats themselves may be as open as ever."""
 
 
 class Conflicted(Refused):

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.end_to_end.house import House, ask
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_faults import Call
+from tests.fakes.telegram_rules import Json
 
 TALK = ("send", "edit", "delete")
 
@@ -56,6 +57,11 @@ def sends(fake: FakeTelegram, chat: int | None = None) -> list[Call]:
 def refused(fake: FakeTelegram) -> list[tuple[str, int, str]]:
     """What the platform did not take."""
     return [(c.method, c.status, c.description) for c in fake.calls if c.status >= 400]
+
+
+def cards(fake: FakeTelegram, chat: int, thread: int | None = None) -> list[Json]:
+    """Messages under which something can be allowed."""
+    return [one for one in fake.shown(chat, thread) if "Allow" in fake.buttons(one)]
 
 
 def typing(fake: FakeTelegram, chat: int) -> list[float]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.house import House
+from tests.end_to_end.house import House, until
 from tests.end_to_end.looking import quick, quiet, refused, said, sends, turns, typing
-from tests.fakes.telegram import ANA, BEN, FORUM, GROUP, SUPERGROUP, Flood
+from tests.fakes.telegram import ANA, BEN, FORUM, GROUP, SUPERGROUP, TOKEN, Flood
 
 LANE = f"telegram:{ANA}"
 PERSON = {"id": ANA, "is_bot": False, "first_name": "Ana", "username": "ana_t"}
@@ -260,6 +260,20 @@ async def test_many_talkative_turns_stay_below_the_platforms_limits(tmp_path: Pa
             await fake.until(partial(said, fake, FORUM, f"end{thread}", thread))
         await fake.until(lambda: said(fake, ANA, "end"))
         assert refused(fake) == []
+
+
+async def test_a_revoked_token_loses_no_answer(tmp_path: Path) -> None:
+    async with House(tmp_path) as house:
+        fake = house.fake
+        fake.user_says("/sleep 0.4\n/say kept")
+        await fake.until(lambda: typing(fake, ANA))
+        fake.revoke()
+        await house.idle(LANE)
+        await until(lambda: any("token" in reason for reason in house.running.reasons()))
+        await house.stop_gateway()
+        fake.revoke(TOKEN)
+        await house.start_gateway()
+        await fake.until(lambda: fake.texts(ANA) == ["kept"])
 
 
 async def test_a_person_who_blocked_the_bot_leaves_no_lane_busy(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.house import House
-from tests.end_to_end.looking import refused, said, sends, talk, turns
+from tests.end_to_end.looking import cards, refused, said, sends, talk, turns
 from tests.fakes.telegram import ANA, FORUM, GROUP, SUPERGROUP
 
 NEW_GROUP = -1_001_900_000_077
@@ -16,9 +16,7 @@ async def through_everything(house: House, chat: int, thread: int | None = None)
     """A turn with preview, card and file, one that waits behind it, and one that fails."""
     fake = house.fake
     fake.user_says(EVERYTHING, chat=chat, thread=thread)
-    await fake.until(
-        lambda: "Allow" in [b for m in fake.shown(chat, thread) for b in fake.buttons(m)]
-    )
+    await fake.until(lambda: cards(fake, chat, thread))
     fake.user_says("@gw_bot /error on purpose", chat=chat, thread=thread)
     await fake.until(lambda: said(fake, chat, "Waiting:", thread))
     fake.press("Allow", chat=chat)
@@ -70,9 +68,9 @@ async def test_a_card_stands_in_its_topic_and_is_edited_there_by_the_press(tmp_p
     async with House(tmp_path) as house:
         fake = house.fake
         fake.user_says("@gw_bot /approve do it\n/say then", chat=FORUM, thread=77)
-        await fake.until(lambda: any(map(fake.buttons, fake.shown(FORUM, 77))))
-        card = next(message for message in fake.shown(FORUM, 77) if fake.buttons(message))
-        (asked,) = [call for call in sends(fake) if "reply_markup" in call.fields]
+        await fake.until(lambda: cards(fake, FORUM, 77))
+        (card,) = cards(fake, FORUM, 77)
+        (asked,) = [call for call in sends(fake) if "Allow" in str(call.fields.get("reply_markup"))]
         assert asked.thread == 77
         fake.press("Allow")
         await fake.until(lambda: said(fake, FORUM, "ran: do it. then", 77))

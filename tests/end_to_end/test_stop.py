@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.end_to_end.house import House, until
-from tests.end_to_end.looking import in_state, quick, said, sends, turns
+from tests.end_to_end.looking import cards, in_state, quick, said, sends, turns
 from tests.fakes.telegram import ANA, BEN, FORUM
 
 LANE = f"telegram:{ANA}"
@@ -179,11 +179,11 @@ async def test_a_stop_while_a_card_is_open_closes_the_card(tmp_path: Path) -> No
     async with House(tmp_path, **GRACE) as house:
         fake = house.fake
         fake.user_says("/approve rm x")
-        await fake.until(lambda: any(map(fake.buttons, fake.shown(ANA))))
+        await fake.until(lambda: cards(fake, ANA))
         fake.user_says("/stop")
         await in_state(house, LANE, "idle", 2.5)
         await fake.until(lambda: said(fake, ANA, "Cancelled"))
-        assert not any(map(fake.buttons, fake.shown(ANA)))
+        assert cards(fake, ANA) == []
         assert not said(fake, ANA, "ran:")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from channels.telegram.adapter import TelegramChannel
+from channels.telegram.errors import TokenRefused
 from channels.telegram.setup import check
 from core.channel import (
     Action,
@@ -296,7 +297,7 @@ class TestErrors:
             (400, "Bad Request: message is too long", Refused),
             (403, "Forbidden: bot was blocked by the user", Forbidden),
             (403, "Forbidden: bot was kicked from the supergroup chat", Forbidden),
-            (401, "Unauthorized", Forbidden),
+            (401, "Unauthorized", TokenRefused),
             (404, "Not Found: method not found", Refused),
             (413, "Request Entity Too Large", Refused),
             (429, "Too Many Requests: retry after 9", RateLimited),
@@ -310,7 +311,7 @@ class TestErrors:
         telegram.fake.fail("sendMessage", status, said)
         with pytest.raises(error) as caught:
             await telegram.channel.do(Send(DIRECT, Part("x")))
-        assert type(caught.value) is error or issubclass(type(caught.value), Forbidden)
+        assert type(caught.value) is error
         if isinstance(caught.value, RateLimited):
             assert caught.value.retry_after == 9
 
@@ -380,7 +381,7 @@ class TestErrors:
         async with listening(telegram.channel, telegram.intake):
             await telegram.fake.until(lambda: telegram.intake.up)
             telegram.fake.fail("sendMessage", 401, "Unauthorized")
-            with pytest.raises(Forbidden):
+            with pytest.raises(NotSent):
                 await telegram.channel.do(Send(DIRECT, Part("x")))
             assert telegram.intake.connections[-1].fatal
 
