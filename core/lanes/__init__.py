@@ -29,10 +29,10 @@ or skipped the turn, as the answer to that.
 Where to look:
 
     rules.py     Lanes: one event in, commands out; arrivals, starts, pauses, drain, restore
-    one_lane.py  the events of one lane, each a function from lane to lane:
-    steering.py  messages offered to the running turn
-    stopping.py  stop, skip, drop
-    running.py   a turn on its way from start to end
+    one_lane.py  the events of one lane, each a function from lane to lane, found in
+      running.py     a turn on its way from start to end
+      stopping.py    stop, skip, drop
+      steering.py    messages offered to the running turn
     endings.py   how a turn ends: by result, by stop, by crash
     lane.py      one lane, a frozen value
     step.py      what one event brings about, collected

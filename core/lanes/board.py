@@ -1,4 +1,4 @@
-"""The board: every lane that is not idle, as frozen values that can be taken back.
+"""The board: lanes as frozen values that can be taken back; of idle ones only the latest.
 
 All changes go through `put` and `set_door`. Each notes the value it replaces, so a draft whose
 commit failed is undone by putting the old values back; and what is derived from lanes (slots,
