@@ -16,6 +16,7 @@ from core.messages import Keyboard
 from core.preview import Frame, Picture
 
 # Both are never longer than the platform's own pace.
+AT_ONCE = 0.1  # seconds to the first typing sign; nobody sees that, a quick answer needs none
 FIRST = 1.0  # seconds before anything is shown; what is answered sooner is one message at once
 WORDS = 0.3  # seconds from the first words to the first frame: an answer in one piece needs none
 THINKING = 3.0  # seconds of work without a word after which that alone is shown
@@ -115,6 +116,7 @@ class Live:
             self._outbox.typing(self._lane)
 
     async def _beat(self) -> None:
+        await self._clock.sleep(AT_ONCE)
         while not self._closed:
             self._type()
             await self._clock.sleep(self._limits.typing_every or BEAT)

@@ -13,7 +13,7 @@ import pytest
 
 from core.channel import ChannelLimits, Revise, Send, Typing
 from core.engines.base import Text, Thought, ToolEnded, ToolStarted
-from core.live import Live
+from core.live import AT_ONCE, Live
 from core.messages import Keyboard
 from tests.delivery.scene import ANA, TOPIC, Scene
 from tests.fakes.clock import FakeClock
@@ -69,7 +69,15 @@ async def turn(direct: bool = True, previews: bool = True, **limits: Any) -> Asy
 async def test_it_types_at_once_and_then_every_few_seconds() -> None:
     async with turn() as it:
         await it.clock.advance(21)
-        assert it.screen.typed == [0, 4, 8, 12, 16, 20]
+        assert it.screen.typed == [AT_ONCE + seconds for seconds in (0, 4, 8, 12, 16, 20)]
+
+
+async def test_an_answer_that_is_there_at_once_needs_no_typing() -> None:
+    async with turn() as it:
+        it.live.feed(Text("Yep."))
+        it.live.close()
+        await it.clock.advance(10)
+        assert it.screen.typed == []
 
 
 async def test_it_types_on_after_the_first_text_was_shown() -> None:
@@ -82,11 +90,12 @@ async def test_it_types_on_after_the_first_text_was_shown() -> None:
 
 async def test_nobody_types_while_a_person_decides() -> None:
     async with turn() as it:
+        await it.clock.advance(1)
         it.live.hold()
-        await it.clock.advance(60)
-        assert it.screen.typed == [0]
+        await it.clock.advance(59)
+        assert it.screen.typed == [AT_ONCE]
         it.live.release()
-        assert it.screen.typed == [0, 60]
+        assert it.screen.typed == [AT_ONCE, 60]
 
 
 async def test_a_turn_without_a_word_shows_no_preview_below_its_question() -> None:
