@@ -236,8 +236,10 @@ class Pressing:
         if not isinstance(approval, int):
             return wording.UNKNOWN_PRESS
         choice = str(data.get("choice", ""))
+        press = pressed.press
+        card = press.message_id if press.address == pressed.lane.address else ""
         return await self.ground.decides.decide(
-            approval, choice, person.id, may, person.admin, pressed.press.message_id
+            approval, choice, person.id, may, person.admin, card
         )
 
 

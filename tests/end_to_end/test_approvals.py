@@ -234,6 +234,20 @@ async def test_always_here_holds_for_the_same_command_in_that_lane_only(tmp_path
         await house.answered(f"telegram:{FORUM}:37")
 
 
+async def test_full_asks_nobody_and_auto_asks_where_the_agent_does_not_call_it_safe(
+    tmp_path: Path,
+) -> None:
+    async with House(tmp_path, LANEWAY_APPROVALS="full") as house:
+        house.fake.user_says("/approve make test")
+        assert "ran: make test" in str((await house.answered(LANE))["answer"])
+        house.fake.user_says("/approvals auto")
+        await house.fake.until(lambda: any("auto" in text for text in house.fake.texts(ANA)))
+        house.fake.user_says("/approve make test")
+        await card(house)
+        house.fake.press("Deny")
+        assert "denied: make test" in str((await house.answered(LANE, 2))["answer"])
+
+
 async def test_an_agent_that_offers_no_single_yes_gets_no_yes(tmp_path: Path) -> None:
     async with House(tmp_path) as house:
         house.fake.user_says("/ask-always make")
