@@ -38,7 +38,8 @@ log = logging.getLogger("laneway")
 
 EngineMaker = Callable[[Settings, Clock, Ledger], Mapping[str, Engine]]
 Menu = Callable[[Sequence[tuple[str, str]]], Coroutine[None, None, None]]
-FLUSH = 3.0  # seconds the last answers have to leave when everything else is done
+FLUSH = 2.5  # seconds the last answers have to leave when everything else is done
+LAND = 1.0  # seconds more for calls that are under way then
 TIDY_EVERY = 3600.0
 LISTEN_AGAIN = (1.0, 5.0, 30.0, 60.0)  # seconds after a channel broke
 
@@ -136,6 +137,7 @@ class Gateway:
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *(("commands menu", offer(menu())) for offer in menus),
             ("web", self._web(web)),
+            ("abilities", self._look(parts.engines)),
         ]
         beside = [group.create_task(what, name=name) for name, what in work]
         ready()
@@ -144,6 +146,7 @@ class Gateway:
                 await parts.intake.go_on(turn)
         await runner
         await parts.outbox.flushed(FLUSH)
+        await parts.outbox.rest(LAND)
         for task in beside:
             task.cancel()
 
@@ -166,6 +169,14 @@ class Gateway:
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
         await app.serve(app.application(self.reasons), listener)
 
+    async def _look(self, engines: Mapping[str, Engine]) -> None:
+        """Ask the agent what it can do, where side answers depend on that; turns do not wait."""
+        engine = engines.get(self._settings.engine.value)
+        if engine is not None and self._settings.acp_readonly_mode and not engine.abilities.side:
+            for finding in await engine.check():
+                if not finding.ok:
+                    log.warning("%s: %s %s", finding.name, finding.detail, finding.fix)
+
     async def _tidy(self, store: Store) -> None:
         while True:
             await store.save(*rows.tidy(self._clock.now()))
@@ -174,12 +185,11 @@ class Gateway:
     async def _remove_left(self, store: Store) -> None:
         """End the engine processes of an earlier life, before any lane runs."""
         left = await reads.processes(store)
-        if not left:
-            return
         records = [Record(row.pid, row.created, row.lane, row.marker) for row in left]
         swept = await sweep(self._settings.home, records)
         if swept.ended:
             log.warning("ended %d engine processes that an earlier run left", swept.ended)
         if swept.survivors:
             log.error("engine processes %s would not end", list(swept.survivors))
-        await store.save(*(rows.remove_process(row.pid, row.created) for row in left))
+        if left:
+            await store.save(*(rows.remove_process(row.pid, row.created) for row in left))
