@@ -5,6 +5,7 @@ Adding a platform is one folder beside this file and one function here.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -46,10 +47,17 @@ async def check_telegram(*, token: str, api_base: str) -> Sequence[Finding]:
     return await check(token, api_base)
 
 
+ADAPTERS = {"telegram": "channels.telegram.adapter"}
 OPENERS: Mapping[str, Callable[..., AbstractAsyncContextManager[Opened]]] = {"telegram": telegram}
 CHECKS: Mapping[str, Callable[..., Coroutine[None, None, Sequence[Finding]]]] = {
     "telegram": check_telegram
 }
+
+
+def load(wanted: Sequence[Wanted]) -> None:
+    """Import what these channels need: half a second of work that a thread can do meanwhile."""
+    for one in wanted:
+        importlib.import_module(ADAPTERS[one.name])
 
 
 def open_channel(wanted: Wanted, clock: Clock) -> AbstractAsyncContextManager[Opened]:

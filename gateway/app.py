@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from socket import socket
 
 from channels.local.channel import LocalChannel
-from channels.registry import open_channel
+from channels.registry import load, open_channel
 from core.channel import Channel, Connection
 from core.clock import Clock
 from core.commands import menu
@@ -76,13 +76,16 @@ class Gateway:
         settings, clock = self._settings, self._clock
         async with AsyncExitStack() as stack:
             web = stack.enter_context(listen(settings.web_host, settings.web_port))
+            named = wanted_channels(settings)
+            loaded = asyncio.get_running_loop().run_in_executor(None, load, named)
             store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
             self._trouble = lambda: store.trouble
             await self._remove_left(store)
+            await loaded
             local = LocalChannel(new_id, clock.now)
             channels: dict[str, Channel] = {LOCAL: local}
             menus: list[Menu] = []
-            for wanted in wanted_channels(settings):
+            for wanted in named:
                 opened = await stack.enter_async_context(open_channel(wanted, clock))
                 channels[wanted.name] = opened.channel
                 menus.append(opened.menu)
