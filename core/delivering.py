@@ -8,6 +8,7 @@ reached it is not, unless the platform tells repetitions apart.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
@@ -86,6 +87,9 @@ class Delivering:
         self._made: OrderedDict[int, str] = OrderedDict()  # message ids by delivery
         self._instead: OrderedDict[tuple[str, str], str] = OrderedDict()  # of lost messages
         self._repeats: dict[tuple[str, str], int] = {}  # message → the delivery to show again
+        self._in_flight: set[int] = set()  # deliveries with that mark
+        self._landed = asyncio.Event()
+        self._resting = False
         self._unwanted: set[int] = set()  # to be taken away again before they were sent
 
     async def carry_out(
@@ -102,6 +106,8 @@ class Delivering:
                 self._unwanted.discard(delivery.id)
                 place.gate.give_back(ticket)
                 return Outcome(DeliveryState.WITHDRAWN)
+            if self._resting:
+                await asyncio.Event().wait()  # until the process ends; it stays pending
             if not await self._mark(attempt, place):
                 await self._unmark(attempt)
                 continue
@@ -118,6 +124,18 @@ class Delivering:
     def withdraw(self, delivery: int) -> None:
         """Leave it unsent if it still waits: what it says is not true any more."""
         self._unwanted.add(delivery)
+
+    async def rest(self) -> None:
+        """Begin no further call; returns when what became of those under way is stored."""
+        self._resting = True
+        while self._in_flight:
+            self._landed.clear()
+            await self._landed.wait()
+
+    def landed(self, delivery: int) -> None:
+        """What became of a delivery is stored."""
+        self._in_flight.discard(delivery)
+        self._landed.set()
 
     def made(self, delivery: int, message_id: str) -> None:
         """Which message came of a delivery, for those that revise it."""
@@ -172,6 +190,7 @@ class Delivering:
         if not attempt.edits and not attempt.in_flight:
             written.append(rows.delivery_state(attempt.delivery.id, DeliveryState.IN_FLIGHT))
             attempt.in_flight = True
+            self._in_flight.add(attempt.delivery.id)
         if not written:
             return True
         attempt.rows = ()
@@ -184,6 +203,7 @@ class Delivering:
             attempt.in_flight = False
             pending = rows.delivery_state(attempt.delivery.id, DeliveryState.PENDING)
             await self._store.save(pending)
+            self.landed(attempt.delivery.id)
 
     # After the call -----------------------------------------------------------------------
 

@@ -186,6 +186,14 @@ class Outbox:
         finally:
             waiting.cancel()
 
+    async def rest(self, timeout: float) -> None:
+        """Send nothing more, and wait a moment for the calls under way: what is cut off in the
+        middle would be uncertain for ever, what was not begun goes out after the restart."""
+        if self._calls.group is not None:
+            landing = self._calls.spawn(self._delivering.rest(), "wait for calls under way")
+            await self._calls.finished(landing, timeout)
+            landing.cancel()
+
     # Lines --------------------------------------------------------------------------------
 
     def _start(self, line: _Line) -> None:
@@ -228,6 +236,7 @@ class Outbox:
                 sent_at=self._clock.now() if sent else None,
             )
         )
+        self._delivering.landed(delivery.id)
         if outcome.error is not None:
             words = (delivery.id, delivery.lane, outcome.state, outcome.error)
             log.warning("delivery %d in %s is %s: %s", *words)

@@ -544,6 +544,30 @@ async def test_a_crash_in_a_penalty_loses_nothing(it: Scene) -> None:
     assert await it.state(delivery) is SENT
 
 
+async def test_a_rest_lets_calls_under_way_land_and_begins_none(it: Scene) -> None:
+    it.channel.slow(Send, 2)
+    under_way = await it.say("one")
+    behind = await it.say("two")
+    resting = asyncio.create_task(it.outbox.rest(9))
+    await it.clock.advance(1)
+    assert not resting.done()
+    await it.clock.advance(1)
+    assert resting.done()
+    await it.crash()
+    assert await it.state(under_way) is SENT
+    assert await it.state(behind) is PENDING
+    await it.start(restore=True)
+    assert it.channel.texts() == ["one", "two"]
+
+
+async def test_a_rest_waits_no_longer_than_it_may(it: Scene) -> None:
+    it.channel.slow(Send, 60)
+    await it.say("one")
+    resting = asyncio.create_task(it.outbox.rest(1))
+    await it.clock.advance(1)
+    assert resting.done()
+
+
 async def test_flushed_tells_whether_all_is_delivered_in_time(it: Scene) -> None:
     assert await it.outbox.flushed(0.1)
     it.channel.slow(Send, 5)

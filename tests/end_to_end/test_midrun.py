@@ -13,7 +13,7 @@ LANE = f"telegram:{ANA}"
 TOPIC = f"telegram:{FORUM}:36"
 
 
-async def busy(house: House, script: str = "/sleep 1\n/say first") -> None:
+async def busy(house: House, script: str = "/sleep 0.7\n/say first") -> None:
     """Ana's lane at work."""
     house.fake.user_says(script)
     await in_state(house, LANE, "running")
@@ -37,7 +37,7 @@ async def test_every_message_sent_during_a_run_is_handled_once_and_in_order(tmp_
         await house.idle(LANE)
         await house.fake.until(lambda: not said(house.fake, ANA, "Waiting"))
         prompts = [turn["text"] for turn in await turns(house)]
-        assert prompts == ["/sleep 1\n/say first", *(f"/say m{n}" for n in range(2, 6))]
+        assert prompts == ["/sleep 0.7\n/say first", *(f"/say m{n}" for n in range(2, 6))]
 
 
 async def test_a_full_queue_says_that_the_message_was_not_accepted(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_the_queue_is_shown_and_a_numbered_message_is_dropped(tmp_path: Pa
 async def test_nobody_but_an_admin_drops_what_another_person_sent(tmp_path: Path) -> None:
     async with quick(tmp_path) as house:
         fake = house.fake
-        fake.user_says("@gw_bot /sleep 1\n/say first", chat=FORUM, thread=36)
+        fake.user_says("@gw_bot /sleep 0.7\n/say first", chat=FORUM, thread=36)
         await in_state(house, TOPIC, "running")
         fake.user_says("/say of ana", chat=FORUM, thread=36)
         fake.user_says("/say of ben", user=BEN, chat=FORUM, thread=36)
@@ -105,7 +105,7 @@ async def test_nobody_but_an_admin_drops_what_another_person_sent(tmp_path: Path
 async def test_an_edit_counts_while_the_message_waits_and_never_starts_anything(
     tmp_path: Path,
 ) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         await busy(house)
         waits = fake.user_says("/say wrong")
@@ -114,12 +114,12 @@ async def test_an_edit_counts_while_the_message_waits_and_never_starts_anything(
         await fake.until(lambda: "right" in fake.texts(ANA))
         fake.user_edits(waits, "/stop")
         fake.user_says("/say last")
-        await fake.until(lambda: fake.texts(ANA)[-1] == "last")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["last"])
         assert len(await turns(house)) == 3
 
 
 async def test_a_person_at_their_limit_blocks_nobody_else(tmp_path: Path) -> None:
-    async with House(tmp_path, LANEWAY_MAX_TURNS_PER_PERSON="1") as house:
+    async with quick(tmp_path, LANEWAY_MAX_TURNS_PER_PERSON="1") as house:
         fake = house.fake
         await busy(house)
         fake.user_says("@gw_bot /say second of ana", chat=FORUM, thread=36)
@@ -127,7 +127,7 @@ async def test_a_person_at_their_limit_blocks_nobody_else(tmp_path: Path) -> Non
         await fake.until(lambda: fake.texts(BEN) == ["of ben"])
         assert "first" not in answers(house)
         await fake.until(lambda: said(fake, FORUM, "1 turn of yours run", 36))
-        await fake.until(lambda: fake.texts(FORUM, 36)[-1] == "second of ana")
+        await fake.until(lambda: fake.texts(FORUM, 36)[-1:] == ["second of ana"])
 
 
 # Modes -------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ async def test_a_message_that_interrupts_ends_the_turn_and_takes_its_place(tmp_p
         house.fake.user_says("/busy interrupt")
         await busy(house, "/say begun\n/hang on")
         house.fake.user_says("/say instead")
-        await house.fake.until(lambda: answers(house)[-1] == "instead", 4.0)
+        await house.fake.until(lambda: answers(house)[-1:] == ["instead"], 4.0)
         await house.idle(LANE)
         assert [turn["status"] for turn in await turns(house)] == ["stopped", "done"]
         assert said(house.fake, ANA, "begun") == said(house.fake, ANA, "(unfinished)") == 1
@@ -187,7 +187,7 @@ async def test_a_side_answer_comes_before_the_main_turn_ends_and_leaves_it_alone
             ("main", "done"), ("main", "done"), ("side", "done"),
         ]  # fmt: skip
         fake.user_says("/turns x")  # the main session knows nothing of the side question
-        await fake.until(lambda: fake.texts(ANA)[-1] == "2")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["2"])
 
 
 async def test_a_second_side_question_waits_and_one_by_name_is_refused(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ async def test_a_second_side_question_waits_and_one_by_name_is_refused(tmp_path:
         await fake.until(lambda: said(fake, ANA, "A side answer is already being written"))
         await fake.until(lambda: said(fake, ANA, "aside"))
         assert "main" not in fake.texts(ANA)
-        await fake.until(lambda: fake.texts(ANA)[-1] == "queued")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["queued"])
 
 
 async def test_a_side_question_is_refused_where_the_agent_cannot_be_kept_from_writing(
@@ -267,7 +267,7 @@ async def test_a_pause_of_all_holds_every_lane_until_all_are_resumed(tmp_path: P
         fake.user_says("/say kept", user=BEN)
         await fake.until(lambda: said(fake, BEN, "Waiting: 1 message; paused"))
         fake.user_says("/resume all")
-        await fake.until(lambda: fake.texts(BEN)[-1] == "kept")
+        await fake.until(lambda: fake.texts(BEN)[-1:] == ["kept"])
 
 
 async def test_a_new_session_forgets_and_the_running_turn_is_left_alone(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ async def test_a_new_session_forgets_and_the_running_turn_is_left_alone(tmp_path
         fake.user_says("/new")
         fake.user_says("/turns x")
         await fake.until(lambda: "first" in fake.texts(ANA))
-        await fake.until(lambda: fake.texts(ANA)[-1] == "0")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["0"])
 
 
 async def test_again_shows_the_last_answer_once_more_without_a_turn(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ async def test_again_shows_the_last_answer_once_more_without_a_turn(tmp_path: Pa
         fake.user_says("/again")
         await fake.until(lambda: said(fake, ANA, "no answer"))
         fake.user_says("/say **bold** words")
-        await fake.until(lambda: fake.texts(ANA)[-1] == "bold words")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["bold words"])
         fake.user_says("/again")
         await fake.until(lambda: fake.texts(ANA)[1:] == ["bold words", "bold words"])
         one, two = fake.shown(ANA)[1:]
@@ -308,7 +308,7 @@ async def test_an_engaged_topic_listens_until_it_is_told_to_wait_for_a_mention(
         await fake.until(lambda: len(fake.texts(FORUM, 36)) == 3)
         fake.user_says("/say three", chat=FORUM, thread=36)
         fake.user_says("@gw_bot /say four", chat=FORUM, thread=36)
-        await fake.until(lambda: fake.texts(FORUM, 36)[-1] == "four")
+        await fake.until(lambda: fake.texts(FORUM, 36)[-1:] == ["four"])
         assert {"one", "two", "four"} < set(fake.texts(FORUM, 36))
         assert "three" not in fake.texts(FORUM, 36)
         assert len(await turns(house)) == 3

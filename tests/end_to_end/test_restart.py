@@ -47,8 +47,8 @@ async def test_a_turn_that_ends_within_the_drain_is_delivered_whole(tmp_path: Pa
             await fake.until(lambda: said(fake, BEN, "restarting"))
         assert "half whole" in fake.texts(ANA)
         await house.start_gateway()
-        await fake.until(lambda: fake.texts(ANA)[-1] == "meanwhile")
-        await fake.until(lambda: fake.texts(BEN)[-1] == "meanwhile too")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["meanwhile"])
+        await fake.until(lambda: fake.texts(BEN)[-1:] == ["meanwhile too"])
         await house.idle(LANE)
         assert [turn["status"] for turn in await turns(house)] == ["done"] * 3
         await fake.until(lambda: not said(fake, ANA, "restarting"))
@@ -125,7 +125,7 @@ async def test_what_waited_when_it_shut_down_runs_in_its_old_order_afterwards(
         await fake.until(lambda: said(fake, ANA, "Waiting: 3"))
         await house.stop_gateway()
         await house.start_gateway()
-        await fake.until(lambda: fake.texts(ANA)[-1] == "three")
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["three"])
         texts = fake.texts(ANA)
         assert texts.index("one") < texts.index("two") < texts.index("three")
         await fake.until(lambda: not said(fake, ANA, "Waiting"))
@@ -233,7 +233,7 @@ async def test_a_killed_gateways_agents_are_gone_before_their_lane_runs_again(
             await fake.until(lambda: said(fake, FORUM, "cut off", 36), 15.0)
             assert time.monotonic() - killed_at < 15
             fake.user_says("/say works", chat=FORUM, thread=36)
-            await fake.until(lambda: fake.texts(FORUM, 36)[-1] == "works")
+            await fake.until(lambda: fake.texts(FORUM, 36)[-1:] == ["works"])
             again = [turn["status"] for turn in await ask(tmp_path / "home", "turns")]
             assert sorted(again) == ["done", "interrupted"]
             told_at = [c.at for c in fake.called("sendMessage") if "cut off" in c.fields["text"]]

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.house import House
 from tests.end_to_end.looking import in_state, quick, said, sends, turns
 from tests.fakes.telegram import ANA, BEN, BOT, FORUM, MAL, SUPERGROUP
 
@@ -17,9 +16,9 @@ SPOKEN = [
 
 
 async def test_nobody_unknown_moves_anything_in_an_allowed_group(tmp_path: Path) -> None:
-    async with House(tmp_path, LANEWAY_STOP_GRACE="1s") as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
-        fake.user_says("@gw_bot /say begun\n/sleep 2\n/say  whole", chat=FORUM, thread=36)
+        fake.user_says("@gw_bot /say begun\n/sleep 1\n/say  whole", chat=FORUM, thread=36)
         await in_state(house, TOPIC, "running")
         fake.user_says("/say waits", chat=FORUM, thread=36)
         await fake.until(lambda: said(fake, FORUM, "Waiting: 1", 36))
@@ -29,7 +28,7 @@ async def test_nobody_unknown_moves_anything_in_an_allowed_group(tmp_path: Path)
         fake.user_sends(b"\x89PNG x", kind="photo", caption="@gw_bot look", user=MAL, chat=FORUM,
                         thread=36)  # fmt: skip
         fake.user_says("and this", user=MAL, chat=FORUM, thread=36, reply_to=bots)
-        await fake.until(lambda: fake.texts(FORUM, 36)[-1] == "waits")
+        await fake.until(lambda: fake.texts(FORUM, 36)[-1:] == ["waits"])
         await house.idle(TOPIC)
         assert "begun whole" in fake.texts(FORUM, 36)
         assert [turn["person"] for turn in await turns(house)] == [f"telegram:{ANA}"] * 2
@@ -40,7 +39,7 @@ async def test_nobody_unknown_moves_anything_in_an_allowed_group(tmp_path: Path)
 
 @pytest.mark.parametrize("button", ["Drop", "Allow"])
 async def test_a_button_pressed_by_a_stranger_changes_nothing(tmp_path: Path, button: str) -> None:
-    async with House(tmp_path, LANEWAY_STOP_GRACE="1s") as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.user_says("@gw_bot /approve rm x\n/say end", chat=FORUM, thread=36)
         await in_state(house, TOPIC, "asking")
@@ -52,7 +51,7 @@ async def test_a_button_pressed_by_a_stranger_changes_nothing(tmp_path: Path, bu
         assert "rm x" not in str(answer.fields)
         assert said(fake, FORUM, "Waiting: 1", 36)
         fake.press("Deny")
-        await fake.until(lambda: fake.texts(FORUM, 36)[-1] == "waits")
+        await fake.until(lambda: fake.texts(FORUM, 36)[-1:] == ["waits"])
         assert said(fake, FORUM, "denied: rm x", 36) == 1
 
 
@@ -77,7 +76,7 @@ async def test_a_flood_of_a_stranger_is_silence_and_one_log_line(
 async def test_a_group_that_is_not_listed_gets_nothing_whoever_writes_there(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         added = {"status": "member", "user": {"id": BOT, "is_bot": True, "first_name": "gw"}}
         chat = {"id": UNKNOWN, "type": "supergroup", "title": "Elsewhere"}
@@ -96,7 +95,7 @@ async def test_a_group_that_is_not_listed_gets_nothing_whoever_writes_there(
 async def test_an_unknown_person_learns_in_private_how_to_be_let_in_once_an_hour(
     tmp_path: Path,
 ) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         for text in ("hello", "/whoami", "/whoami", "/status"):
             fake.user_says(text, user=MAL)
