@@ -9,7 +9,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from gateway.cli.table import COMMANDS
 from gateway.trouble import Trouble
@@ -40,7 +39,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         description="A light, safe gateway between chat threads and AI agents.",
         epilog="Settings are LANEWAY_… variables; .env.example lists them.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and end")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for one in COMMANDS:
         made = commands.add_parser(one.name, help=one.help, description=one.help)
@@ -49,7 +48,16 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: that takes longer than all the rest."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.exit(message=f"{parser.prog} {_version()}\n")
+
+
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("laneway")
     except PackageNotFoundError:

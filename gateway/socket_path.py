@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import stat
 import tempfile
 from pathlib import Path
@@ -22,6 +23,16 @@ def socket_path(home: Path) -> Path:
         return inside
     name = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"laneway-{os.getuid()}-{name}" / "laneway.sock"
+
+
+def answers(path: Path) -> bool:
+    """Whether a gateway listens there; one that was killed leaves its socket behind."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        try:
+            asking.connect(str(path))
+        except OSError:
+            return False
+        return True
 
 
 def private_folder(path: Path, home: Path) -> None:

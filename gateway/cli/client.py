@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from core.clock import SystemClock
 from core.people import People
-from core.store.errors import StoreError
+from core.store.errors import Locked, StoreError
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import LONGEST_LINE
@@ -53,29 +54,42 @@ async def talk(home: Path) -> AsyncIterator[Talk | None]:
         writer.close()
 
 
+PATIENCE = 10.0  # seconds until a home that is in use is a trouble
 Down = Callable[[Store, People], Awaitable[Any]]
 
 
 async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
     """What the gateway answers; while it is down, what ``down`` finds in the database."""
-    async with talk(settings.home) as gateway:
-        if gateway is not None:
-            gateway.send(request)
-            async for answer in gateway.answers():
-                return answer["result"]
-            raise Trouble("the gateway ended before it answered; try again")
+    end = time.monotonic() + PATIENCE
+    while True:
+        async with talk(settings.home) as gateway:
+            if gateway is not None:
+                gateway.send(request)
+                async for answer in gateway.answers():
+                    return answer["result"]
+                raise Trouble("the gateway ended before it answered; try again")
+        try:
+            return await _look(settings, down)
+        except Locked as fault:
+            # Another command looks at the home, or a gateway starts or ends: both pass.
+            if time.monotonic() > end:
+                raise Trouble(str(fault)) from fault
+        except StoreError as fault:
+            raise Trouble(str(fault)) from fault
+        await asyncio.sleep(0.1)
+
+
+async def _look(settings: Settings, down: Down) -> Any:
+    """In the database itself, which nobody else uses meanwhile."""
     from gateway.parts import lists
 
     path = settings.home / DATABASE
     if not path.exists():
         raise Trouble(f"there is no database in {settings.home} yet; start with: laneway run")
-    try:
-        async with Store.open(path, SystemClock()) as store:
-            people = People(lists(settings))
-            await people.load(store)
-            return await down(store, people)
-    except StoreError as fault:
-        raise Trouble(str(fault)) from fault
+    async with Store.open(path, SystemClock()) as store:
+        people = People(lists(settings))
+        await people.load(store)
+        return await down(store, people)
 
 
 def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:

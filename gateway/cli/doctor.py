@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import json
 import shutil
-import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -23,7 +22,7 @@ from gateway import config
 from gateway.config import BadSettings, Settings
 from gateway.parts import make_engines, wanted_channels
 from gateway.paths import DATABASE
-from gateway.socket_path import socket_path
+from gateway.socket_path import answers, socket_path
 
 LITTLE_SPACE = 200_000_000  # bytes free below which a disk is called almost full
 
@@ -79,19 +78,9 @@ def _home(home: Path) -> list[Finding]:
     database = home / DATABASE
     if database.exists():
         found.append(_database(database))
-    running = _answers(socket_path(home))
+    running = answers(socket_path(home))
     found.append(Finding("gateway", True, "runs" if running else "does not run"))
     return found
-
-
-def _answers(path: Path) -> bool:
-    """Whether somebody listens there; a gateway that was killed leaves its socket behind."""
-    with socket.socket(socket.AF_UNIX) as asking:
-        try:
-            asking.connect(str(path))
-        except OSError:
-            return False
-        return True
 
 
 def _database(path: Path) -> Finding:

@@ -6,17 +6,20 @@ import argparse
 import asyncio
 import logging
 import signal
+import time
 from collections.abc import Iterator
 
 from core.clock import SystemClock
-from core.store.errors import StoreError
+from core.store.errors import Locked, StoreError
 from gateway import config, logs
 from gateway.app import Gateway
 from gateway.config import BadSettings, Settings
 from gateway.settings_table import EngineName, TelegramMode
-from gateway.socket_path import UnsafeSocket, private_folder, socket_path
+from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
 from gateway.trouble import Trouble
 from gateway.web.listener import PortTaken
+
+PATIENCE = 3.0  # seconds until a home that somebody else holds is a trouble
 
 log = logging.getLogger("laneway")
 
@@ -35,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
         log.warning("%s", word)
     try:
         private_folder(socket_path(settings.home), settings.home)
-        asyncio.run(_live(settings))
+        _begin(settings)
     except (StoreError, PortTaken, UnsafeSocket) as fault:
         raise Trouble(str(fault)) from fault
     return 0
@@ -59,6 +62,20 @@ def unused_here(settings: Settings) -> Iterator[str]:
     for platform, token in later.items():
         if token:
             yield f"{platform} is not part of this version; its settings are kept and not used"
+
+
+def _begin(settings: Settings) -> None:
+    """Live. A command that looks at the home while no gateway runs holds it for a moment only."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            asyncio.run(_live(settings))
+        except Locked:
+            if answers(socket_path(settings.home)) or time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+        else:
+            return
 
 
 async def _live(settings: Settings) -> None:

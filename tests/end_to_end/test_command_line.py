@@ -5,6 +5,7 @@ import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ TURN_FIELDS = {
     *("id", "lane", "kind", "origin", "person", "status", "received_at", "started_at", "ended_at"),
     *("delivery", "text", "answer", "engine", "tokens_in", "tokens_out", "cost_usd", "error"),
 }
+LISTINGS = ("lanes", "turns", "people")
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?[+-]\d\d:\d\d")
 
 
@@ -27,6 +29,12 @@ INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?[+-]\d\d:\d\d")
 async def gateway(tmp_path: Path) -> AsyncIterator[Process]:
     async with process(tmp_path / "home", None) as running:
         yield running
+
+
+async def listed(shell: Shell) -> list[Any]:
+    """Every listing, as scripts read it."""
+    found = await asyncio.gather(*(shell(name, "--json") for name in LISTINGS))
+    return [one.json() for one in found]
 
 
 def shell_of(gateway: Process) -> Shell:
@@ -69,9 +77,9 @@ async def test_commands_work_in_a_terminal_and_reach_no_agent(gateway: Process) 
 
 async def test_what_cannot_be_said_is_refused_in_words(gateway: Process) -> None:
     shell = shell_of(gateway)
-    for name in ("../other", "telegram:700000001", "a b", "x" * 65):
-        refused = await shell("say", "--lane", name, "hello")
-        assert refused.status == 1, name
+    names = ("../other", "telegram:700000001", "a b", "x" * 65)
+    for refused in await asyncio.gather(*(shell("say", "--lane", name, "hi") for name in names)):
+        assert refused.status == 1
         assert "cannot name a lane" in refused.err
         assert "Traceback" not in refused.err
     unknown = await shell("turns", "nowhere")
@@ -115,13 +123,13 @@ async def test_listings_have_the_promised_fields_up_and_down(tmp_path: Path) -> 
         fake.user_says("@gw_bot /usage 10 5 0.25\n/say hi", chat=FORUM, thread=36)
         await fake.until(lambda: fake.texts(FORUM, 36) == ["hi"])
         await shell("say", "/say hello")
-        up = [(await shell(name, "--json")).json() for name in ("lanes", "turns", "people")]
-        tables = [(await shell(name)).out for name in ("lanes", "turns", "people")]
-        assert all(table.count("\n") >= 2 for table in tables)
+        up = await listed(shell)
+        tables = await asyncio.gather(*(shell(name) for name in LISTINGS))
+        assert all(table.out.count("\n") >= 2 for table in tables)
         one = (await shell("turns", f"telegram:{FORUM}:36", "--json")).json()
         assert [row["lane"] for row in one] == [f"telegram:{FORUM}:36"]
         assert await gateway.end(signal.SIGTERM) == 0
-    down = [(await shell(name, "--json")).json() for name in ("lanes", "turns", "people")]
+    down = await listed(shell)
     assert down[:2] == up[:2]
     assert [(row["person"], row["role"]) for row in down[2]] == [
         (row["person"], row["role"]) for row in up[2]

@@ -54,10 +54,12 @@ async def test_all_that_is_wrong_with_the_settings_is_listed_at_once(tmp_path: P
 async def test_a_home_has_one_gateway_and_an_address_too(tmp_path: Path) -> None:
     async with process(tmp_path / "home", None) as first:
         port = first.environ["LANEWAY_WEB_PORT"]
-        second = await Shell(tmp_path / "home")("run")
+        second, other = await asyncio.gather(
+            Shell(tmp_path / "home")("run"),
+            Shell(tmp_path / "other", LANEWAY_WEB_PORT=port)("run"),
+        )
         assert second.status == 1
         assert str(tmp_path / "home") in second.err
-        other = await Shell(tmp_path / "other", LANEWAY_WEB_PORT=port)("run")
         assert other.status == 1
         assert f"127.0.0.1:{port}" in other.err
         assert "LANEWAY_WEB_PORT" in other.err
@@ -65,6 +67,22 @@ async def test_a_home_has_one_gateway_and_an_address_too(tmp_path: Path) -> None
         shell = Shell(tmp_path / "home")
         assert (await shell("say", "/say still here")).out == "still here\n"
         assert await first.end(signal.SIGTERM) == 0
+
+
+async def test_commands_without_a_gateway_do_not_keep_each_other_or_a_start_away(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with process(home, None) as gateway:
+        await gateway.end(signal.SIGTERM)
+    shell = Shell(home, **PLAIN)
+    looks = [asyncio.create_task(shell("lanes", "--json")) for _ in range(3)]
+    child = await ready(shell)
+    for done in await asyncio.gather(*looks):
+        assert (done.status, done.out, done.err) == (0, "[]\n", "")
+    child.send_signal(signal.SIGTERM)
+    await child.communicate()
+    assert child.returncode == 0
 
 
 async def test_a_home_too_deep_for_a_socket_works_all_the_same(tmp_path: Path) -> None:
@@ -80,27 +98,23 @@ async def test_a_home_too_deep_for_a_socket_works_all_the_same(tmp_path: Path) -
     assert (await Shell(home)("turns", "--json")).json()[0]["answer"] == "from below"
 
 
-@pytest.mark.parametrize("damage", ["zeros", "cut", "no database"])
-async def test_a_damaged_database_is_named_and_left_as_it_is(tmp_path: Path, damage: str) -> None:
+async def test_a_damaged_database_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with process(home, None) as gateway:
         await gateway.end(signal.SIGTERM)
-    database = home / "laneway.db"
-    content = database.read_bytes()
-    if damage == "zeros":
-        content = content[:8192] + bytes(4096) + content[12288:]
-    elif damage == "cut":
-        content = content[: len(content) // 2]
-    else:
-        content = b"this is no database\n" * 1000
-    database.write_bytes(content)
-    shell = Shell(home)
-    for words in (["run"], ["lanes"]):
-        done = await shell(*words)
-        assert done.status == 1
-        assert "laneway.db" in done.err
-        assert "laneway restore" in done.err
-        assert "Traceback" not in done.err
+    database, shell = home / "laneway.db", Shell(home)
+    whole = database.read_bytes()
+    for content in (
+        whole[:8192] + bytes(4096) + whole[12288:],
+        whole[: len(whole) // 2],
+        b"this is no database\n" * 1000,
+    ):
+        database.write_bytes(content)
+        for done in await asyncio.gather(shell("run"), shell("lanes")):
+            assert done.status == 1
+            assert "laneway.db" in done.err
+            assert "Traceback" not in done.err
+        assert "laneway restore" in (await shell("run")).err
         assert database.read_bytes() == content
     doctor = await shell("doctor", "--json")
     assert doctor.status == 1
@@ -172,10 +186,12 @@ async def test_the_doctor_finds_what_is_well_and_what_is_not(tmp_path: Path) -> 
         assert [one["name"] for one in wrong] == ["telegram token"]
         assert all(one["fix"] for one in wrong)
         assert TOKEN not in token.out + token.err
-    agent = await Shell(tmp_path / "home", LANEWAY_ACP_COMMAND="/nowhere/agent")("doctor", "--json")
+    agent, bad = await asyncio.gather(
+        Shell(tmp_path / "home", LANEWAY_ACP_COMMAND="/nowhere/agent")("doctor", "--json"),
+        Shell(tmp_path / "home", LANEWAY_MAX_TURNS="many", LANEWAY_NO="1")("doctor"),
+    )
     assert agent.status == 1
     assert "/nowhere/agent" in json.dumps([one for one in agent.json() if not one["ok"]])
-    bad = await Shell(tmp_path / "home", LANEWAY_MAX_TURNS="many", LANEWAY_NO="1")("doctor")
     assert bad.status == 1
     assert "LANEWAY_MAX_TURNS" in bad.out
     assert "LANEWAY_NO" in bad.out

@@ -11,7 +11,7 @@ from gateway.cli.client import talk
 from tests.end_to_end.house import ask, process
 from tests.end_to_end.shell import Shell
 
-LANES, TURNS = 20, 3
+LANES, TURNS = 20, 2
 
 
 async def converse(home: Path, lane: str) -> None:
