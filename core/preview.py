@@ -14,6 +14,7 @@ from core.engines.base import Event, Text, Thought, ToolEnded, ToolStarted
 from core.messages import clean
 
 ELLIPSIS = "…"
+STEP = 5  # seconds between changes of the elapsed time, in the first minute
 TOOL_WORDS = 60  # characters of a tool's title in the footer
 _GAP = "\n\n"
 _JOINERS = frozenset({0x200D, 0xFE0E, 0xFE0F, 0x20E3})  # zero-width joiner, variants, keycap
@@ -72,7 +73,9 @@ class Picture:
 
     def frame(self, elapsed: float) -> Frame:
         """How it looks now; ``elapsed`` are the seconds since the turn began."""
-        footer = f"{self._phase()} · {spoken(elapsed)}" if self._footer else ""
+        footer = self._phase() if self._footer else ""
+        if footer and elapsed >= STEP:  # "0 s" would say nothing
+            footer += f" · {spoken(elapsed)}"
         room = self._limit - (units(footer) + units(_GAP) if footer else 0)
         whole = self._joined()
         seen = whole[-_LOOK * self._limit :]
@@ -120,7 +123,7 @@ def tail(text: str, limit: int, *, cut: bool = False) -> str:
 def spoken(seconds: float) -> str:
     """Elapsed time in steps that grow, so that waiting alone costs few edits."""
     if seconds < 60:
-        return f"{int(seconds) // 5 * 5} s"
+        return f"{int(seconds) // STEP * STEP} s"
     if seconds < 600:
         return f"{int(seconds) // 60} min {int(seconds) % 60 // 30 * 30:02d} s"
     if seconds < 3600:

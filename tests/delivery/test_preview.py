@@ -48,7 +48,7 @@ def test_the_footer_says_what_goes_on() -> None:
 def test_text_and_footer_are_apart_so_that_the_text_can_stay_alone() -> None:
     frame = picture("Half an ans").frame(3)
     assert frame.text == "Half an ans"
-    assert frame.shown == "Half an ans\n\n⏳ writing… · 0 s"
+    assert frame.shown == "Half an ans\n\n⏳ writing…"
 
 
 def test_without_a_footer_only_words_are_shown() -> None:
