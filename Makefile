@@ -7,7 +7,7 @@ NEW := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c '$(NEW)' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help run test check drill bench mutants format example lock clean venv dev
+.PHONY: help run test check drill bench mutants pictures format example lock clean venv dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -35,6 +35,9 @@ bench: dev ## measure, against the goals (NAME=part of a measure's name)
 mutants: dev ## plant faults into the rules; tests must notice (NUMBER=40 SEED=1)
 	$(BIN)/python -m tests.mutants $(or $(NUMBER),40) $(or $(SEED),1)
 	$(BIN)/python tests/lanes/planted_bugs.py
+
+pictures: dev ## draw the pictures of the documentation (needs Chromium)
+	$(BIN)/python -m docs.pictures.make
 
 format: dev ## put the code into its shape
 	$(BIN)/ruff check --fix .
