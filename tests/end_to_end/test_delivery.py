@@ -54,7 +54,7 @@ async def test_a_message_twice_in_one_batch_is_one_turn(tmp_path: Path) -> None:
 
 
 async def test_a_command_delivered_twice_acts_once(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         for number in (201, 202):
             house.fake.push_raw(update(number, "/pause"))
         house.fake.push_raw(update(203, "/resume", 11))
@@ -65,7 +65,7 @@ async def test_a_command_delivered_twice_acts_once(tmp_path: Path) -> None:
 
 
 async def test_a_restart_answers_nothing_again_and_loses_nothing(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.push_raw(update(210, "/say before", 20))
         await fake.until(lambda: fake.texts(ANA) == ["before"])
@@ -95,7 +95,7 @@ MALFORMED: list[object] = [
 
 @pytest.mark.parametrize("bad", MALFORMED)
 async def test_an_update_that_cannot_be_read_holds_up_no_other(tmp_path: Path, bad: object) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         await house.stop_gateway()
         house.fake.push_raw(bad)
         house.fake.push_raw(update(231, "/say still here", 2))
@@ -120,8 +120,8 @@ async def test_a_set_aside_update_is_one_log_entry_with_its_number(
 
 
 async def test_pictures_sent_quickly_all_reach_the_agent_in_order(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
-        house.fake.download_pause = 0.3
+    async with quick(tmp_path) as house:
+        house.fake.download_pause = 0.2
         for caption in ("/say one\n/sleep 0.4", "/say two", "/say three"):
             house.fake.user_sends(b"\x89PNG picture", kind="photo", caption=caption)
         await house.fake.until(lambda: "three" in "".join(house.fake.texts(ANA)))
@@ -153,7 +153,7 @@ async def test_another_instance_is_named_once_and_polling_goes_on_after_it(
 async def test_an_answer_that_may_have_arrived_is_not_sent_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: bool
 ) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         if cut:
             fake.drop("sendMessage", after=True)
@@ -217,7 +217,7 @@ async def test_a_penalty_of_one_topic_counts_for_its_chat_and_delays_nothing_els
 
 
 async def test_an_outage_of_the_platform_loses_no_answer_and_no_message(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.user_says("/sleep 0.5\n/say after the outage")
         await fake.until(lambda: typing(fake, ANA))
@@ -232,7 +232,7 @@ async def test_an_outage_of_the_platform_loses_no_answer_and_no_message(tmp_path
 async def test_an_answer_for_a_topic_that_is_gone_is_told_to_the_person_and_goes_nowhere_else(
     tmp_path: Path, gone: bool
 ) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.user_says("/say hello")
         await fake.until(lambda: fake.texts(ANA) == ["hello"])
@@ -264,7 +264,7 @@ async def test_many_talkative_turns_keep_to_the_platforms_limits(tmp_path: Path)
 
 
 async def test_a_revoked_token_loses_no_answer(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.user_says("/sleep 0.4\n/say kept")
         await fake.until(lambda: typing(fake, ANA))
@@ -278,7 +278,7 @@ async def test_a_revoked_token_loses_no_answer(tmp_path: Path) -> None:
 
 
 async def test_a_person_who_blocked_the_bot_leaves_no_lane_busy(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.user_says("/sleep 0.4\n/say words")
         await fake.until(lambda: typing(fake, ANA))
@@ -292,9 +292,9 @@ async def test_a_person_who_blocked_the_bot_leaves_no_lane_busy(tmp_path: Path) 
 
 async def test_without_previews_and_receipts_there_is_the_answer_alone(tmp_path: Path) -> None:
     more = {"LANEWAY_PREVIEW": "off", "LANEWAY_RECEIPTS": "off"}
-    async with House(tmp_path, **more) as house:
+    async with quick(tmp_path, **more) as house:
         fake = house.fake
-        fake.user_says("/say some\n/sleep 1.2\n/say  words")
+        fake.user_says("/say some\n/sleep 0.6\n/say  words")
         await fake.until(lambda: fake.texts(ANA) == ["some words"])
         await house.idle(LANE)
         assert fake.called("setMessageReaction") == []

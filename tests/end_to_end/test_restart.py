@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.house import House, ask, process, until
-from tests.end_to_end.looking import cards, in_state, said, turns, typing
+from tests.end_to_end.looking import cards, in_state, quick, said, turns, typing
 from tests.end_to_end.test_stop import agents, stamps
 from tests.fakes.telegram import ANA, BEN, FORUM, FakeTelegram
 
@@ -37,9 +37,9 @@ async def working(house: House, script: str) -> None:
 
 
 async def test_a_turn_that_ends_within_the_drain_is_delivered_whole(tmp_path: Path) -> None:
-    async with House(tmp_path, LANEWAY_DRAIN_TIMEOUT="8s") as house:
+    async with quick(tmp_path, LANEWAY_DRAIN_TIMEOUT="32s") as house:
         fake = house.fake
-        await working(house, "/say half\n/sleep 1.5\n/say  whole")
+        await working(house, "/say half\n/sleep 1\n/say  whole")
         async with shutting_down(house):
             fake.user_says("/say meanwhile")
             fake.user_says("/say meanwhile too", user=BEN)
@@ -57,8 +57,8 @@ async def test_a_turn_that_ends_within_the_drain_is_delivered_whole(tmp_path: Pa
 async def test_a_turn_that_outlasts_the_drain_is_closed_told_once_and_can_be_continued(
     tmp_path: Path,
 ) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "1s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "4s"}
+    async with quick(tmp_path, **more) as house:
         fake = house.fake
         await working(house, "/say half\n/sleep 60")
         await fake.until(lambda: said(fake, ANA, "half"))
@@ -78,8 +78,8 @@ async def test_a_turn_that_outlasts_the_drain_is_closed_told_once_and_can_be_con
 
 
 async def test_continue_goes_on_in_the_same_session_once(tmp_path: Path) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s"}
+    async with quick(tmp_path, **more) as house:
         fake = house.fake
         await working(house, "/say half\n/sleep 60")
         await house.stop_gateway()
@@ -95,10 +95,10 @@ async def test_continue_goes_on_in_the_same_session_once(tmp_path: Path) -> None
 
 
 async def test_commands_stops_and_approvals_work_while_it_shuts_down(tmp_path: Path) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "9s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "36s"}
+    async with quick(tmp_path, **more) as house:
         fake = house.fake
-        await working(house, "/approve rm x\n/say after\n/hang on")
+        fake.user_says("/approve rm x\n/say after\n/hang on")
         await fake.until(lambda: cards(fake, ANA))
         async with shutting_down(house) as ending:
             fake.user_says("/status")
@@ -116,8 +116,8 @@ async def test_commands_stops_and_approvals_work_while_it_shuts_down(tmp_path: P
 async def test_what_waited_when_it_shut_down_runs_in_its_old_order_afterwards(
     tmp_path: Path,
 ) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s"}
+    async with quick(tmp_path, **more) as house:
         fake = house.fake
         await working(house, "/hang on")
         for word in ("one", "two", "three"):
@@ -134,8 +134,8 @@ async def test_what_waited_when_it_shut_down_runs_in_its_old_order_afterwards(
 async def test_a_drain_before_the_prompt_left_runs_the_message_after_the_restart(
     tmp_path: Path,
 ) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s"}
+    async with quick(tmp_path, **more) as house:
         command = house.running._settings.acp_command
         await house.stop_gateway()
         slow = " ".join((*command, "--slow-start", "60"))
@@ -151,8 +151,8 @@ async def test_a_drain_before_the_prompt_left_runs_the_message_after_the_restart
 async def test_a_drain_does_not_wait_for_files_and_they_are_fetched_after_the_restart(
     tmp_path: Path,
 ) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s"}
+    async with quick(tmp_path, **more) as house:
         fake = house.fake
         fake.download_pause = 9
         fake.user_sends(b"data", "a.txt", caption="/say with a file")
@@ -169,8 +169,8 @@ async def test_a_drain_does_not_wait_for_files_and_they_are_fetched_after_the_re
 async def test_a_platform_that_hangs_and_an_agent_that_hangs_do_not_keep_it_from_ending(
     tmp_path: Path,
 ) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s"}
+    async with quick(tmp_path, **more) as house:
         await working(house, "/ignore-cancel\n/ignore-term\n/hang on")
         house.fake.hang("*", times=0)
         began = time.monotonic()
@@ -185,8 +185,8 @@ async def test_a_platform_that_hangs_and_an_agent_that_hangs_do_not_keep_it_from
 async def test_an_open_card_ends_with_the_drain_and_is_asked_anew_by_continue(
     tmp_path: Path,
 ) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "0s", "LANEWAY_STOP_GRACE": "1s"}
-    async with House(tmp_path, **more) as house:
+    more = {"LANEWAY_DRAIN_TIMEOUT": "0s"}
+    async with quick(tmp_path, **more) as house:
         fake = house.fake
         fake.user_says("/approve rm x")
         await in_state(house, LANE, "asking")
@@ -249,7 +249,7 @@ def is_engine(pid: int) -> bool:
 
 
 async def test_an_idle_gateway_ends_at_once(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         house.fake.user_says("/say hi")
         await house.fake.until(lambda: house.fake.texts(ANA) == ["hi"])
         began = time.monotonic()

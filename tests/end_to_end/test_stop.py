@@ -99,7 +99,7 @@ async def test_a_stop_does_not_wait_for_files_that_are_slow_to_come(
 
 
 async def test_stops_one_after_the_other_end_one_turn(tmp_path: Path) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         await working(house, "/hang on")
         for command in ("/stop", "/stop", "/skip", "!stop"):
@@ -111,7 +111,7 @@ async def test_stops_one_after_the_other_end_one_turn(tmp_path: Path) -> None:
 
 
 async def test_a_stop_drops_what_waited_and_names_it(tmp_path: Path) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         await working(house, "/hang on")
         fake.user_says("/say waits one")
@@ -129,7 +129,7 @@ async def test_a_stop_drops_what_waited_and_names_it(tmp_path: Path) -> None:
 
 
 async def test_a_stop_by_another_person_leaves_what_others_wait_for(tmp_path: Path) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.user_says("@gw_bot /hang on", chat=FORUM, thread=36)
         await in_state(house, TOPIC, "running")
@@ -143,7 +143,7 @@ async def test_a_stop_by_another_person_leaves_what_others_wait_for(tmp_path: Pa
 
 
 async def test_a_skip_ends_the_running_turn_and_the_queue_goes_on(tmp_path: Path) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         await working(house, "/hang on")
         fake.user_says("/say next")
@@ -165,7 +165,7 @@ async def test_a_stop_with_nothing_to_stop_says_so_and_leaves_nothing_behind(
 
 
 async def test_a_stop_in_one_topic_touches_no_other(tmp_path: Path) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         for thread in (36, 37):
             fake.user_says(f"@gw_bot /sleep 1\n/say of {thread}", chat=FORUM, thread=thread)
@@ -244,7 +244,7 @@ async def test_a_silent_agent_is_ended_told_about_and_the_lane_is_free(tmp_path:
 
 
 async def test_a_fault_while_the_answer_is_sent_leaves_no_lane_busy(tmp_path: Path) -> None:
-    async with House(tmp_path) as house:
+    async with quick(tmp_path) as house:
         fake = house.fake
         fake.fail("sendMessage", 400, "Bad Request: something new")
         fake.user_says("/say lost")
