@@ -23,12 +23,12 @@ from core.store.errors import StoreError
 from core.store.store import Store
 from core.turns import Turn
 from core.wording import INTERNAL_FAULT
+from gateway.socket_path import LONGEST_LINE
 
 log = logging.getLogger("laneway.control")
 
 OWNER = "local:owner"
 OWNER_NAME = "Owner"
-LONGEST_LINE = 16 * 1024 * 1024
 ANSWER_WITHIN = 10.0  # seconds a command's answer may take before the terminal is let go
 Ask = Callable[[Mapping[str, Any]], Awaitable[Any]]
 

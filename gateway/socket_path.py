@@ -9,6 +9,7 @@ import stat
 import tempfile
 from pathlib import Path
 
+LONGEST_LINE = 16 * 1024 * 1024  # bytes of one message over the socket
 _LONGEST = 100  # bytes; the systems' limits for a socket path are 104 and 108
 
 

@@ -1,4 +1,7 @@
-"""The command line's way to the running gateway, or to its database while it is down."""
+"""The command line's way to the running gateway, or to its database while it is down.
+
+What only the database needs is imported then: most commands find the gateway running.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from core.clock import SystemClock
-from core.people import People
 from core.store.errors import Locked, StoreError
-from core.store.store import Store
 from gateway.config import Settings
-from gateway.control import LONGEST_LINE
 from gateway.paths import DATABASE
-from gateway.socket_path import socket_path
+from gateway.socket_path import LONGEST_LINE, socket_path
 from gateway.trouble import Trouble
+
+if TYPE_CHECKING:
+    from core.people import People
+    from core.store.store import Store
 
 
 class Talk:
@@ -55,7 +58,7 @@ async def talk(home: Path) -> AsyncIterator[Talk | None]:
 
 
 PATIENCE = 10.0  # seconds until a home that is in use is a trouble
-Down = Callable[[Store, People], Awaitable[Any]]
+Down = Callable[["Store", "People"], Awaitable[Any]]
 
 
 async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
@@ -81,6 +84,9 @@ async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
 
 async def _look(settings: Settings, down: Down) -> Any:
     """In the database itself, which nobody else uses meanwhile."""
+    from core.clock import SystemClock
+    from core.people import People
+    from core.store.store import Store
     from gateway.parts import lists
 
     path = settings.home / DATABASE

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from core.people import People
-from core.store import reads, rows
-from core.store.store import Store
-from gateway import config, reports
+from gateway import config
 from gateway.cli.client import ask, table
 from gateway.trouble import Trouble
+
+if TYPE_CHECKING:
+    from core.people import People
+    from core.store.store import Store
 
 _COLUMNS = {
     "lanes": {
@@ -51,6 +52,8 @@ def lanes(options: argparse.Namespace) -> int:
     settings = config.load()
 
     async def down(store: Store, _: People) -> Any:
+        from gateway import reports
+
         return await reports.lanes(store, settings.engine.value, None)
 
     _show("lanes", asyncio.run(ask(settings, {"do": "lanes"}, down)), options.json)
@@ -65,6 +68,8 @@ def turns(options: argparse.Namespace) -> int:
         return 0
 
     async def down(store: Store, _: People) -> Any:
+        from gateway import reports
+
         try:
             return await reports.turns(store, options.lane)
         except LookupError as fault:
@@ -80,18 +85,27 @@ def turns(options: argparse.Namespace) -> int:
 
 async def _release(store: Store, _: People) -> Any:
     """While the gateway is down the next start lets everything run and go out."""
+    from core.store import reads, rows
+
     turns, deliveries = await reads.held_turns(store), await reads.deliveries_held(store)
     await store.save(*rows.release())
     return {"turns": len(turns), "deliveries": len(deliveries)}
 
 
 def people(options: argparse.Namespace) -> int:
-    _show("people", asyncio.run(ask(config.load(), {"do": "people"}, reports.people)), options.json)
+    async def down(store: Store, known: People) -> Any:
+        from gateway import reports
+
+        return await reports.people(store, known)
+
+    _show("people", asyncio.run(ask(config.load(), {"do": "people"}, down)), options.json)
     return 0
 
 
 def pair(options: argparse.Namespace) -> int:
     async def down(store: Store, known: People) -> Any:
+        from gateway import reports
+
         try:
             return await reports.pair(store, known, options.code)
         except LookupError as fault:

@@ -133,14 +133,13 @@ class House:
         """Wait until so many turns of a lane are over and shown; the last of them."""
         async with asyncio.timeout(WITHIN):
             while True:
-                known = any(row["lane"] == lane for row in await self.ask("lanes"))
-                rows = await self.ask("turns", lane=lane) if known else []
+                rows = [row for row in await self.ask("turns") if row["lane"] == lane]
                 over = [row for row in rows if row["ended_at"] and row["delivery"] != "pending"]
                 if len(over) >= count:
                     await self.idle(lane)
                     last: dict[str, Any] = over[-1]
                     return last
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.05)
 
 
 async def ask(home: Path, name: str, **request: Any) -> Any:
