@@ -33,7 +33,7 @@ class QuickClock:
 
 def quick(folder: Path, times: float = 4, /, **settings: str) -> House:
     """A gateway whose seconds are short, so that no pause or rate is waited for long."""
-    house = House(folder, **{"LANEWAY_STOP_GRACE": "4s", **settings})
+    house = House(folder, **{"LANEWAY_STOP_GRACE": "1s", **settings})
     house.clock = QuickClock(times)
     return house
 

@@ -248,9 +248,9 @@ async def test_a_fault_while_the_answer_is_sent_leaves_no_lane_busy(tmp_path: Pa
         fake = house.fake
         fake.fail("sendMessage", 400, "Bad Request: something new")
         fake.user_says("/say lost")
+        await fake.until(lambda: said(fake, ANA, "could not be shown"))
         fake.user_says("/say ping")
         await fake.until(lambda: "ping" in fake.texts(ANA))
-        await fake.until(lambda: said(fake, ANA, "could not be shown"))
         await house.idle(LANE)
         fake.user_says("/queue")
         await fake.until(lambda: said(fake, ANA, "Nothing waits"))
