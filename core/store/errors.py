@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 # Results of SQLite that a retry can cure, by the low byte of the extended code. A damaged file is
 # among them on purpose: it is no fault of what was to be stored, so nothing may be set aside.
@@ -58,11 +58,12 @@ class Poisoned(StoreError):
     """Units that fail by themselves, whatever else is stored with them; they were set aside.
 
     ``accepted`` has one entry a unit of the call: True stored, False duplicate or set aside.
+    ``errors`` says of each that was set aside, by its place in the call, why.
     """
 
-    def __init__(self, errors: Sequence[str], accepted: list[bool]) -> None:
-        super().__init__("; ".join(errors))
-        self.errors = tuple(errors)
+    def __init__(self, errors: Mapping[int, str], accepted: list[bool]) -> None:
+        super().__init__("; ".join(errors.values()))
+        self.errors = dict(errors)
         self.accepted = accepted
 
 

@@ -55,7 +55,7 @@ class Call:
     units: Sequence[Unit]
     future: asyncio.Future[list[bool]]
     accepted: list[bool] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    errors: dict[int, str] = field(default_factory=dict)  # by the unit's place
 
     def settle(self) -> None:
         if self.future.done():
@@ -158,8 +158,8 @@ class Writer:
                 except Closed:
                     raise
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is this unit's
+                    call.errors[len(call.accepted)] = await self._set_aside(unit, error)
                     call.accepted.append(False)
-                    call.errors.append(await self._set_aside(unit, error))
             call.settle()
 
     async def _set_aside(self, unit: Unit, error: Exception) -> str:
