@@ -8,6 +8,7 @@ Nothing is replayed here: what was said before is in the store.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,31 +77,39 @@ def _button(button: Button) -> dict[str, str]:
 
 
 class Watch:
-    """The frames of one lane for one watcher, in order."""
+    """The frames of one lane for one watcher, in order.
+
+    Of a message that changes faster than somebody reads only the newest text is kept.
+    """
 
     def __init__(self) -> None:
-        self._frames: asyncio.Queue[Frame | None] = asyncio.Queue(FRAMES_KEPT)
+        self._frames: deque[Frame] = deque()
+        self._there = asyncio.Event()
         self._lost = False
         self.seen = asyncio.Event()  # something was shown since the watch began
 
     def put(self, frame: Frame) -> None:
         self.seen.set()
-        if self._frames.full():
+        last = self._frames[-1] if self._frames else None
+        if last and frame.kind == last.kind == "revised" and frame.message_id == last.message_id:
+            self._frames[-1] = frame
+        elif len(self._frames) < FRAMES_KEPT:
+            self._frames.append(frame)
+        else:
             self._lost = True
-            return
-        self._frames.put_nowait(frame)
+        self._there.set()
 
     async def get(self) -> Frame:
         """The next frame; ConnectionError once the watcher has fallen too far behind."""
-        if self._lost and self._frames.empty():
-            raise ConnectionError("this watcher fell too far behind")
-        frame = await self._frames.get()
-        if frame is None:
-            raise ConnectionError("the channel is closed")
-        return frame
+        while not self._frames:
+            if self._lost:
+                raise ConnectionError("this watcher fell too far behind")
+            self._there.clear()
+            await self._there.wait()
+        return self._frames.popleft()
 
     def get_nowait(self) -> Frame | None:
-        return None if self._frames.empty() else self._frames.get_nowait()
+        return self._frames.popleft() if self._frames else None
 
 
 class LocalChannel(Channel):
