@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core import wording
-from core.lanes.lane import Phase
 from core.channel import Channel
 from core.clock import Clock
 from core.engines.base import Abilities
 from core.items import Item, Take
 from core.lanes import Lanes, LaneView
+from core.lanes.lane import Phase
 from core.messages import Button, Keyboard, Part, Style
 from core.store import reads, rows
 from core.store.records import ButtonRow, Delivery, DeliveryKind, DeliveryState, revises
