@@ -10,39 +10,41 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
+from enum import Enum, auto
 from pathlib import Path
 
-from core import turns
+from core import cards, turns
 from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.base import ApprovalAsked, Decision
 from core.engines.base import Approvals as Mode
 from core.items import Item, Take
-from core.messages import Button, Part, Style
+from core.messages import Part, Style
+from core.showing import Action, Choice, Showing
 from core.store import reads, rows
+from core.store.errors import StoreError
 from core.store.records import (
     ApprovalRow,
     ApprovalState,
-    ButtonRow,
     Delivery,
     DeliveryKind,
     FilePart,
     RuleRow,
     revises,
 )
+from core.store.rows import Row
 from core.store.store import Store
 from core.turns import Turn
-from core.wording import label, plain
+from core.wording import plain
 
 log = logging.getLogger("laneway.approvals")
 
-ACTION = "approval"  # of the card's buttons
+ACTION = Action.APPROVAL  # of the card's buttons
 ALLOW, ALWAYS, DENY = "allow", "always", "deny"
-TITLE = 80  # characters of what the engine calls its question
-LAST_WORDS = 250  # characters a card keeps free for what was decided, and by whom
+NOT_STORED = "⛔ Denied: the decision could not be stored"
 Decided = Callable[[Decision], None]
 
 
@@ -53,7 +55,16 @@ class _Open:
     card: Delivery
     shown_by: frozenset[int]  # deliveries without which the question is not shown in full
     decided: Decided
+    file: Path | None = None  # the command, where it did not fit on the card
     timer: asyncio.Task[None] | None = None
+
+
+class _Outcome(Enum):
+    """What became of a decision."""
+
+    STORED = auto()
+    LATE = auto()  # there was one before
+    LOST = auto()  # the store refused it, so the answer was no
 
 
 def command_hash(engine: str, tool: str, command: str) -> str:
@@ -79,6 +90,7 @@ class Approvals:
         self._channel_of = channel_of
         self._clock = clock
         self._new_id = new_id
+        self._showing = Showing(store.ids, channel_of, clock, new_id)
         self._names = names
         self._patience = patience
         self._patience_unattended = patience_unattended
@@ -93,8 +105,13 @@ class Approvals:
         Questions of an earlier process are settled: the engine that asked is gone.
         """
         self._group, self._take = group, take
+        try:
+            await asyncio.to_thread(cards.sweep, self._spilled)
+        except OSError as fault:
+            log.warning("files of old approvals stay in %s: %s", self._spilled, fault.strerror)
         for left in await reads.approvals_open(self._store):
-            await self._close_left(left)
+            if self._set_up(left.lane):  # else it is closed once its channel is there again
+                await self._close_left(left)
 
     async def ask(
         self, turn: Turn, engine: str, mode: Mode, asked: ApprovalAsked, decided: Decided
@@ -130,9 +147,13 @@ class Approvals:
             await self._settle(approval, ApprovalState.EXPIRED, "")
             return "Expired: the time to decide is over, and the answer was no."
         state = ApprovalState.DENIED if choice == DENY else ApprovalState.ALLOWED
-        if not await self._settle(approval, state, person, always=choice == ALWAYS):
-            return await self._too_late(approval, message_id)
-        return "Denied." if choice == DENY else "Allowed."
+        match await self._settle(approval, state, person, always=choice == ALWAYS):
+            case _Outcome.LATE:
+                return await self._too_late(approval, message_id)
+            case _Outcome.LOST:
+                return "That could not be stored, so the answer was no. The gateway's log says why."
+            case _Outcome.STORED:
+                return "Denied." if choice == DENY else "Allowed."
 
     async def withdraw(self, turn: int, engine_ref: str) -> None:
         """The engine does not ask any more."""
@@ -151,11 +172,8 @@ class Approvals:
         for entry in list(self._open.values()):
             if delivery.id in entry.shown_by and self._group:
                 log.warning("approval %d cannot be shown, so it is denied: %s", entry.row.id, error)
-                denial = self._settle(entry.row.id, ApprovalState.DENIED, "")
+                denial = self._deny(entry.row.id)
                 self._group.create_task(denial, name=f"denial of approval {entry.row.id}")
-
-    def open_of(self, turn: int) -> list[ApprovalRow]:
-        return [entry.row for entry in self._open.values() if entry.row.turn == turn]
 
     # Inside -------------------------------------------------------------------------------
 
@@ -164,10 +182,8 @@ class Approvals:
     ) -> None:
         now = self._clock.now()
         patience = self._patience_unattended if turn.origin.job else self._patience
-        cards = self._cards(turn, asked)
-        ids = self._store.ids
         row = ApprovalRow(
-            id=ids.approval(),
+            id=self._store.ids.approval(),
             lane=turn.lane,
             turn=turn.id,
             engine_ref=asked.id,
@@ -176,72 +192,76 @@ class Approvals:
             hash=code,
             asked_at=now,
             expires_at=now + round(patience * 1000),
-            delivery=cards[-1].id,
         )
-        buttons = [
-            ButtonRow(
-                self._new_id(), turn.lane, turn.id, ACTION, {"of": row.id, "choice": choice}, now
+        try:
+            shown, meanings, file = await self._cards(row)
+        except OSError as fault:
+            await self._unshowable(row, decided, fault.strerror or "a fault of the disk")
+            return
+        card = shown[-1]
+        row = replace(row, delivery=card.id)
+        shown_by = frozenset(delivery.id for delivery in shown)
+        entry = self._open[row.id] = _Open(row, engine, card, shown_by, decided, file)
+        event = turns.Asked(turn.id, turn.lane)
+        try:
+            await self._taking()(
+                Item(event=event, rows=[rows.approval(row), *meanings], deliveries=shown)
             )
-            for choice in (ALLOW, ALWAYS, DENY)
-        ]
-        keyboard = tuple(
-            Button(button.id, label, style)
-            for button, label, style in zip(
-                buttons,
-                ("Allow", "Always here", "Deny"),
-                (Style.SUCCESS, Style.PLAIN, Style.DANGER),
-                strict=True,
-            )
-        )
-        card = replace(cards[-1], keyboard=(keyboard,))
-        deliveries = [*cards[:-1], card]
-        shown_by = frozenset(delivery.id for delivery in deliveries)
-        entry = self._open[row.id] = _Open(row, engine, card, shown_by, decided)
-        if self._group:
+        except StoreError as fault:
+            self._open.pop(row.id, None)
+            await self._unlink(file)
+            log.error("approval of turn %d cannot be stored: %s", turn.id, fault)
+            await self._unshowable(row, decided, "it cannot be stored")
+            return
+        if self._group and row.id in self._open:
             entry.timer = self._group.create_task(
                 self._expire(row), name=f"patience of approval {row.id}"
             )
-        written = [rows.approval(row), *(rows.button(button) for button in buttons)]
-        event = turns.Asked(turn.id, turn.lane)
-        await self._taking()(Item(event=event, rows=written, deliveries=deliveries))
 
-    def _cards(self, turn: Turn, asked: ApprovalAsked) -> list[Delivery]:
+    async def _cards(self, row: ApprovalRow) -> tuple[list[Delivery], Sequence[Row], Path | None]:
         """The card, and before it the whole command as a file where it does not fit."""
-        fence = "`" * max(3, _longest_run(asked.command, "`") + 1)
-        text = f"{_heading(asked)}\n{fence}\n{asked.command}\n{fence}"
-        render = self._channel_of(turn.lane).render
-        now, ids = self._clock.now(), self._store.ids
-        made: list[Delivery] = []
-        if len(render(f"{text}\n{'x' * LAST_WORDS}")) > 1:
-            self._spilled.mkdir(mode=0o700, exist_ok=True)
-            path = self._spilled / f"{turn.id}-{self._new_id()}.txt"
-            path.write_text(asked.command, encoding="utf-8", errors="backslashreplace")
-            whole = FilePart(str(path), "command.txt")
-            made.append(
-                Delivery(
-                    ids.delivery(), turn.lane, turn.id, DeliveryKind.CARD, whole, created_at=now
-                )
+        question = cards.question(row.tool, row.command)
+        render = self._channel_of(row.lane).render
+        parts: list[Part | FilePart] = []
+        file: Path | None = None
+        text = question.on_card() if len(question.command) <= cards.ON_CARD else ""
+        if not text or len(render(f"{text}\n{'x' * cards.LAST_WORDS}")) > 1:
+            name = f"{row.turn}-{self._new_id()}.txt"
+            file = await asyncio.to_thread(cards.spill, self._spilled, name, question.command)
+            parts.append(FilePart(str(file), "command.txt"))
+            text = question.in_file()
+        parts.append(render(text)[0])
+        choices = [
+            Choice(word, ACTION, {"of": row.id, "choice": choice}, row.turn, style)
+            for choice, word, style in (
+                (ALLOW, "Allow", Style.SUCCESS),
+                (ALWAYS, "Always here", Style.PLAIN),
+                (DENY, "Deny", Style.DANGER),
             )
-            lines = asked.command.count("\n") + 1
-            text = (
-                f"{_heading(asked)}\nIt stands whole in the file above ({lines} lines, "
-                f"{len(asked.command)} characters). Read it before you allow it."
-            )
-        parts = render(text)
-        made.append(
-            Delivery(
-                ids.delivery(), turn.lane, turn.id, DeliveryKind.CARD, parts[0], created_at=now
-            )
+        ]
+        keyboard, meanings = self._showing.buttons(row.lane, choices)
+        card = DeliveryKind.CARD
+        shown = self._showing.parts(row.lane, parts, card, turn=row.turn, keyboard=keyboard)
+        return shown, meanings, file
+
+    async def _unshowable(self, row: ApprovalRow, decided: Decided, why: str) -> None:
+        """Nobody can read the question, so nobody can allow it; the thread is told."""
+        log.error("a question of turn %d cannot be shown, so it is denied: %s", row.turn, why)
+        words = (
+            "The agent asked for permission to run a command that I could not show here "
+            f"({plain(why)}), so the answer was no."
         )
-        return made
+        told = self._showing.text(row.lane, words, DeliveryKind.CARD, turn=row.turn)
+        await self._taken(Item(deliveries=told))
+        decided(Decision.DENY)
 
     async def _settle(
         self, approval: int, state: ApprovalState, by: str, *, always: bool = False
-    ) -> bool:
-        """Store the decision and close the card, then tell the engine. False: it was settled."""
+    ) -> _Outcome:
+        """Store the decision and close the card, then tell the engine. Never raises a fault."""
         entry = self._open.pop(approval, None)
         if entry is None:
-            return False
+            return _Outcome.LATE
         if entry.timer and entry.timer is not asyncio.current_task():
             entry.timer.cancel()
         now = self._clock.now()
@@ -254,49 +274,66 @@ class Approvals:
             )  # fmt: skip
             written.append(rows.always_rule(rule))
         log.info("approval %d of turn %d: %s by %s", row.id, row.turn, state.value, by or "-")
-        closed = self._closed_card(row, entry.card, state, by, always)
-        await self._taking()(
-            Item(event=turns.Answered(row.turn, row.lane), rows=written, deliveries=closed)
-        )
+        closed = self._closed_card(row, entry.card, self._result(state, by, always))
+        event = turns.Answered(row.turn, row.lane)
+        stored = await self._taken(Item(event=event, rows=written, deliveries=closed))
+        if not stored:
+            state = ApprovalState.DENIED
+            await self._lost(entry)
         entry.decided(
             {
                 ApprovalState.ALLOWED: Decision.ALLOW,
                 ApprovalState.CANCELLED: Decision.CANCEL,
             }.get(state, Decision.DENY)
         )
+        await self._unlink(entry.file)
+        return _Outcome.STORED if stored else _Outcome.LOST
+
+    async def _lost(self, entry: _Open) -> None:
+        """Nothing is allowed that is not stored: close the question with what can be."""
+        row, event = entry.row, turns.Answered(entry.row.turn, entry.row.lane)
+        denied = rows.approval_state(row.id, ApprovalState.DENIED, self._clock.now())
+        closed = self._closed_card(row, entry.card, NOT_STORED)
+        if not await self._taken(Item(event=event, rows=[denied], deliveries=closed)):
+            await self._taken(Item(event=event))
+
+    async def _taken(self, item: Item) -> bool:
+        """Commit a step; False when the store set it aside, which costs nothing else."""
+        try:
+            await self._taking()(item)
+        except StoreError as fault:
+            log.error("a step of an approval was not stored: %s", fault)
+            return False
         return True
 
-    def _closed_card(
-        self, row: ApprovalRow, card: Delivery, state: ApprovalState, by: str, always: bool
-    ) -> list[Delivery]:
-        """The card as it stays: the command, what was decided and by whom, and no buttons."""
+    def _result(self, state: ApprovalState, by: str, always: bool = False) -> str:
+        """What a card says once nobody can press it any more."""
         who = f" by {plain(self._names(by))}" if by else ""
         denied = f"⛔ Denied{who}" if by else "⛔ Denied: it could not be shown in full"
-        word = {
+        return {
             ApprovalState.ALLOWED: f"✅ Allowed{' always here' if always else ''}{who}",
             ApprovalState.DENIED: denied,
             ApprovalState.EXPIRED: "⌛ Expired; the answer was no",
             ApprovalState.CANCELLED: "🚫 Cancelled; nothing was run",
             ApprovalState.ASKED: "",
         }[state]
+
+    def _closed_card(self, row: ApprovalRow, card: Delivery, result: str) -> list[Delivery]:
+        """The card as it stays: the command, what was decided and by whom, and no buttons."""
         part = card.part
         assert isinstance(part, Part), "the card itself is text; only what precedes it is a file"
-        said = self._channel_of(row.lane).render(word)[0]
+        said = self._channel_of(row.lane).render(result)[0]
         text = Part(f"{part.text}\n\n{said.text}", part.markup)
-        return [
-            Delivery(
-                self._store.ids.delivery(), row.lane, row.turn, DeliveryKind.CARD, text,
-                target=card.message_id or revises(card.id), created_at=self._clock.now(),
-            )
-        ]  # fmt: skip
+        target = card.message_id or revises(card.id)
+        return [self._showing.one(row.lane, text, DeliveryKind.CARD, turn=row.turn, target=target)]
 
     async def _close_again(self, row: ApprovalRow, message_id: str) -> None:
         """Somebody pressed a card that still has buttons because we did not know its message."""
         card = await reads.delivery(self._store, row.delivery) if row.delivery else None
         if message_id and card is not None and not card.message_id and isinstance(card.part, Part):
             here = replace(card, message_id=message_id)
-            closed = self._closed_card(row, here, row.state, row.decided_by, False)
-            await self._taking()(Item(f"card:{row.id}", deliveries=closed))
+            closed = self._closed_card(row, here, self._result(row.state, row.decided_by))
+            await self._taken(Item(f"card:{row.id}", deliveries=closed))
 
     async def _close_left(self, left: ApprovalRow) -> None:
         """The engine that asked is gone; its question can only expire."""
@@ -305,9 +342,17 @@ class Approvals:
         if left.delivery is not None:
             card = await reads.delivery(self._store, left.delivery)
             if card is not None and isinstance(card.part, Part):
-                deliveries = self._closed_card(left, card, ApprovalState.EXPIRED, "", False)
+                expired = self._result(ApprovalState.EXPIRED, "")
+                deliveries = self._closed_card(left, card, expired)
         row = rows.approval_state(left.id, ApprovalState.EXPIRED, now)
-        await self._taking()(Item(rows=[row], deliveries=deliveries))
+        await self._taken(Item(rows=[row], deliveries=deliveries))
+
+    def _set_up(self, lane: str) -> bool:
+        try:
+            self._channel_of(lane)
+        except KeyError:
+            return False
+        return True
 
     def _found(self, entry: _Open, message_id: str) -> None:
         if message_id and not entry.card.message_id:
@@ -321,6 +366,8 @@ class Approvals:
             return "Expired: nothing can be decided here any more, and nothing was run."
         if row.state is ApprovalState.CANCELLED:
             return "Cancelled: the turn that asked is over."
+        if row.state is ApprovalState.ASKED:  # its decision is being stored
+            return "Already decided."
         by = f" by {self._names(row.decided_by)}" if row.decided_by else ""
         return f"Already decided: {row.state.value}{by}."
 
@@ -330,18 +377,15 @@ class Approvals:
             await self._clock.sleep(left / 1000)
         await self._settle(row.id, ApprovalState.EXPIRED, "")
 
+    async def _deny(self, approval: int) -> None:
+        await self._settle(approval, ApprovalState.DENIED, "")
+
+    async def _unlink(self, file: Path | None) -> None:
+        """What was decided needs no file any more; one that stays goes at the next start."""
+        if file is not None:
+            with suppress(OSError):
+                await asyncio.to_thread(file.unlink, missing_ok=True)
+
     def _taking(self) -> Take:
         assert self._take is not None, "begin comes before the first turn"
         return self._take
-
-
-def _heading(asked: ApprovalAsked) -> str:
-    """What the engine calls its question, unless that is the command once more."""
-    title = label(asked.tool, TITLE)
-    if not title or title == label(asked.command, TITLE):
-        return "The agent asks to run this:"
-    return f"The agent asks for permission: **{plain(title)}**"
-
-
-def _longest_run(text: str, char: str) -> int:
-    return max((len(list(run)) for one, run in groupby(text) if one == char), default=0)
