@@ -86,6 +86,7 @@ class Outbox:
         self._lines: dict[tuple[str, bool], _Line] = {}
         self._empty = asyncio.Event()
         self._empty.set()
+        self._ended = asyncio.Event()  # a line was worked off
 
     async def run(self) -> None:
         """Send until cancelled. What is handed over before goes out when this begins."""
@@ -172,6 +173,12 @@ class Outbox:
                         self._previews.adopt(row)
         self.deliver(again)
 
+    async def said(self, lane: str) -> None:
+        """Wait until everything that was handed over for ``lane`` is sent or given up."""
+        while any((lane, urgent) in self._lines for urgent in (True, False)):
+            self._ended.clear()
+            await self._ended.wait()
+
     async def flushed(self, timeout: float) -> bool:
         """Wait until all is delivered; False if something is left after ``timeout`` seconds."""
         if self._empty.is_set() or self._calls.group is None:
@@ -222,6 +229,7 @@ class Outbox:
             line.busy = False
             line.queue.popleft()
         del self._lines[(line.lane, line.urgent)]
+        self._ended.set()
         if not self._lines:
             self._empty.set()
 
