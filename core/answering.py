@@ -6,23 +6,22 @@ The effect of a command, its answer and its identity are one item. It must not k
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core import commands
 from core.addressing import Spoken
 from core.arriving import Arriving
-from core.commands.base import Answer, Ask, Choice, Looked, Shown, Situation, Spent, Values
+from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Spent, Values
 from core.commands.knowing import pairing_text
-from core.commands.working import ALL_LANES
 from core.ground import Ground
 from core.items import Item
 from core.lanes import Hold, LaneView
-from core.messages import Button, Message
+from core.messages import Message
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
 from core.store import reads, rows
-from core.store.records import ButtonRow, DeliveryKind, LaneRow, PairingRow
+from core.store.records import ALL_LANES, DeliveryKind, LaneRow, PairingRow
 from core.store.rows import Row
 from core.turns import Turn
 from core.wording import plain
@@ -69,7 +68,7 @@ class Answering:
         looked = Looked()
         if spoken.name == "workspace" and spoken.args:
             looked = await asyncio.to_thread(look_at, spoken.args, self.ground.house.home)
-        here = await self.situation(lane)
+        here = await self.situation(lane, commands.needs(spoken.name, person))
         here = replace(here, engages=engages, listed=listed, folder=looked)
         return commands.answer(Ask(spoken.name, spoken.args, person, here))
 
@@ -85,18 +84,12 @@ class Answering:
         written: Sequence[Row],
         target: str = "",
     ) -> Item:
-        ground = self.ground
-        keyboard, meanings = ground.keyboard(self._buttons(lane, answer.choices))
+        showing, kind = self.ground.showing, DeliveryKind.COMMAND
+        keyboard, meanings = showing.buttons(lane.id, answer.choices)
         deliveries = (
-            ground.notice(
-                lane.id,
-                answer.text,
-                kind=DeliveryKind.COMMAND,
-                keyboard=keyboard,
-                target=target,
-            )
+            showing.text(lane.id, answer.text, kind, keyboard=keyboard, target=target)
             if answer.text
-            else []
+            else ()
         )
         return Item(
             identity,
@@ -104,15 +97,6 @@ class Answering:
             rows=(*written, *answer.rows, *meanings),
             deliveries=deliveries,
         )
-
-    def _buttons(self, lane: LaneRow, choices: Sequence[Choice]) -> list[tuple[Button, ButtonRow]]:
-        now = self.ground.clock.now()
-        made: list[tuple[Button, ButtonRow]] = []
-        for choice in choices:
-            ident = self.ground.new_id()
-            meaning = ButtonRow(ident, lane.id, choice.turn, choice.action, choice.data, now)
-            made.append((Button(ident, choice.label, choice.style), meaning))
-        return made
 
     def _lane(self, lane: LaneRow, new: bool) -> tuple[Row, ...]:
         if not new:
@@ -122,14 +106,20 @@ class Answering:
 
     # What a command may look at -----------------------------------------------------------
 
-    async def situation(self, lane: LaneRow) -> Situation:
+    async def situation(self, lane: LaneRow, needs: Collection[Needs]) -> Situation:
+        """The lane as it is; of what has to be read, only what is needed."""
         ground, store = self.ground, self.ground.store
         engine = ground.engine(lane)
         view = ground.spine.view(lane.id)
-        session = (await reads.sessions(store, lane.id)).get(engine)
-        current = session is not None and not session.quarantined and session.epoch == lane.epoch
-        spent = Spent(*await reads.spent(store, lane.id))
-        pauses = {row.scope for row in await reads.pauses(store)}
+        session, answer, spent, pauses = "", "", Spent(), frozenset[str]()
+        if Needs.SESSION in needs:
+            session = await self._session(lane, engine)
+        if Needs.ANSWER in needs:
+            answer = await reads.last_answer(store, lane.id)
+        if Needs.SPENT in needs:
+            spent = Spent(*await reads.spent(store, lane.id))
+        if Needs.PAUSES in needs:
+            pauses = frozenset(row.scope for row in await reads.pauses(store))
         return Situation(
             now=ground.clock.now(),
             lane=lane,
@@ -142,10 +132,16 @@ class Answering:
             waiting=self._shown(view.waiting if view else ()),
             sides=self._shown(view.sides if view else ()),
             paused_all=ALL_LANES in pauses or bool(view and Hold.ALL in view.paused),
-            session=session.session if session and current else "",
-            answer=await reads.last_answer(store, lane.id),
+            session=session,
+            answer=answer,
             spent=spent,
         )
+
+    async def _session(self, lane: LaneRow, engine: str) -> str:
+        """The conversation that the next turn goes on with."""
+        held = (await reads.sessions(self.ground.store, lane.id)).get(engine)
+        current = held is not None and not held.quarantined and held.epoch == lane.epoch
+        return held.session if held and current else ""
 
     def _values(self, lane: LaneRow, engine: str) -> Values:
         house = self.ground.house
@@ -188,8 +184,8 @@ class Answering:
         return Item(
             message.identity,
             rows=(*self._lane(lane, new), rows.pairing(asked)),
-            deliveries=ground.notice(
-                lane.id, pairing_text(message.sender, code), kind=DeliveryKind.COMMAND
+            deliveries=ground.showing.text(
+                lane.id, pairing_text(message.sender, code), DeliveryKind.COMMAND
             ),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from pathlib import Path
@@ -11,8 +12,14 @@ _LONGEST = 120  # bytes; far under every file system's 255, with room for a coun
 
 
 def folder_name(lane: str) -> str:
-    """A lane's id as one path component: ``telegram:-100:36`` → ``telegram_-100_36``."""
-    return safe_name(lane.replace(":", "_"))
+    """A lane's id as one path component: readable, and never the same for two lanes.
+
+    ``telegram:-100:36`` → ``telegram_-100_36-5f0c2b1e``. Without the end it would also be the
+    folder of a terminal lane that somebody called ``telegram_-100_36``.
+    """
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in "_.-") else "_" for c in lane)
+    digest = hashlib.sha256(lane.encode(errors="surrogatepass")).hexdigest()
+    return f"{readable[:40].lstrip('.') or '_'}-{digest[:8]}"
 
 
 def workspace(home: Path, lane: str, own: str, shared: str) -> Path:
@@ -22,9 +29,19 @@ def workspace(home: Path, lane: str, own: str, shared: str) -> Path:
 
 
 def claim(own: str, shared: str) -> str:
-    """The folder as the lane rules compare it; "" where no other lane can be in it."""
-    named = own or shared
-    return str(Path(named).expanduser().resolve()) if named else ""
+    """The folder as the lane rules compare it; "" where no other lane can be in it.
+
+    Both were ``resolved`` when they were set, so no message has to ask the disk.
+    """
+    return own or shared
+
+
+def resolved(folder: Path) -> Path:
+    """The folder itself, whatever links and names lead to it; for when it is set."""
+    try:
+        return folder.expanduser().resolve()
+    except (OSError, RuntimeError):  # it goes round in a circle; who works there is told
+        return folder
 
 
 def safe_name(name: str) -> str:
@@ -42,4 +59,3 @@ def safe_name(name: str) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text.encode()[:most].decode(errors="ignore")
-

@@ -6,7 +6,7 @@ It must not know how messages, commands or presses are treated; that stands abov
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,17 +18,15 @@ from core.engines.base import Abilities
 from core.items import Item
 from core.lane_ids import channel_of, lane_id
 from core.lanes import LaneView
-from core.messages import Address, Button, Keyboard
+from core.messages import Address
 from core.people import People
-from core.store import reads, rows
+from core.showing import Showing
+from core.store import reads
 from core.store.errors import Poisoned
-from core.store.records import ButtonRow, Delivery, DeliveryKind, LaneRow
-from core.store.rows import Row
+from core.store.records import LaneRow
 from core.store.store import Store
 from core.turns import Busy, LaneFacts, Stop
 from core.wording import NOT_TAKEN
-
-BUTTONS_IN_ROW = 3
 
 
 class Spine(Protocol):
@@ -92,7 +90,13 @@ class Ground:
     clock: Clock
     house: House
     new_id: Callable[[], str]
+    showing: Showing = field(init=False)
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.showing = Showing(
+            self.store.ids, lambda lane: self.channels[channel_of(lane)], self.clock, self.new_id
+        )
 
     def lock(self, channel: str) -> asyncio.Lock:
         """Held while something of this channel is decided and stored, so that order is kept."""
@@ -103,14 +107,16 @@ class Ground:
         try:
             return await self.spine.take(*items)
         except Poisoned as fault:
-            failed = zip(items, fault.accepted, strict=True)
-            lanes = {said.lane for item, good in failed if not good for said in item.messages}
+            lanes = {said.lane for place in fault.errors for said in items[place].messages}
             accepted = fault.accepted
         for lane in sorted(lanes):
-            if await reads.lane(self.store, lane) is not None:
-                told = self.notice(lane, NOT_TAKEN)
-                await self.spine.take(Item(deliveries=told))
+            await self.not_taken(lane)
         return accepted
+
+    async def not_taken(self, lane: str) -> None:
+        """Tell a thread that a message of it could not be taken, if there is such a thread."""
+        if await reads.lane(self.store, lane) is not None:
+            await self.spine.take(Item(deliveries=self.showing.text(lane, NOT_TAKEN)))
 
     def may_here(self, address: Address, direct: bool) -> bool:
         """Whether members are answered there."""
@@ -133,41 +139,3 @@ class Ground:
         """A lane that is not stored yet."""
         now = self.clock.now()
         return LaneRow(lane_id(address), address, direct=direct, title=title, created_at=now)
-
-    def notice(
-        self,
-        lane: str,
-        markdown: str,
-        *,
-        kind: DeliveryKind = DeliveryKind.NOTICE,
-        keyboard: Keyboard = (),
-        reply_to: str = "",
-        target: str = "",
-    ) -> list[Delivery]:
-        """Text for a thread as deliveries; the keyboard comes under the last part."""
-        parts = self.channels[channel_of(lane)].render(markdown)
-        now, last = self.clock.now(), len(parts) - 1
-        return [
-            Delivery(
-                self.store.ids.delivery(),
-                lane,
-                None,
-                kind,
-                part,
-                seq=seq,
-                keyboard=keyboard if seq == last else (),
-                reply_to=reply_to if seq == 0 else "",
-                target=target if seq == 0 else "",
-                created_at=now,
-            )
-            for seq, part in enumerate(parts)
-        ]
-
-    def keyboard(
-        self, buttons: Sequence[tuple[Button, ButtonRow]]
-    ) -> tuple[Keyboard, tuple[Row, ...]]:
-        """Buttons in rows, and what stores their meaning."""
-        shown = [button for button, _ in buttons]
-        lines = range(0, len(shown), BUTTONS_IN_ROW)
-        keyboard = tuple(tuple(shown[at : at + BUTTONS_IN_ROW]) for at in lines)
-        return keyboard, tuple(rows.button(meaning) for _, meaning in buttons)

@@ -244,7 +244,7 @@ class Intake:
         written = self._arriving.lane_rows(message, lane, new)
         self._becomes(message, lane, new, batch)
         if told:
-            notice = self.ground.notice(lane.id, told, reply_to=message.message_id)
+            notice = self.ground.showing.text(lane.id, told, reply_to=message.message_id)
             batch.items.append(Item(message.identity, rows=written, deliveries=notice))
             return
         text = addressing.prompt_text(message.text)

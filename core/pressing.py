@@ -218,7 +218,7 @@ class Pressing:
             Item(
                 press.identity,
                 rows=(row,),
-                deliveries=self.ground.notice(pressed.lane.id, text, target=press.message_id),
+                deliveries=self.ground.showing.text(pressed.lane.id, text, target=press.message_id),
             ),
         )
         await self.ground.people.load(self.ground.store)

@@ -135,7 +135,7 @@ class Showing:
         for choice in choices:
             ident = self._new_id()
             shown.append(Button(ident, choice.label, choice.style))
-            meaning = ButtonRow(ident, lane, choice.turn, choice.action, choice.data, now)
+            meaning = ButtonRow(ident, lane, choice.turn, choice.action.value, choice.data, now)
             meanings.append(rows.button(meaning))
         lines = range(0, len(shown), BUTTONS_IN_ROW)
         return tuple(tuple(shown[at : at + BUTTONS_IN_ROW]) for at in lines), tuple(meanings)

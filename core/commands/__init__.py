@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from core.commands import choosing, knowing, working
-from core.commands.base import Answer, Ask, Command, Who
+from core.commands.base import Answer, Ask, Command, Needs, Who
+from core.people import Person
 from core.wording import plain
 
 
@@ -15,13 +16,25 @@ def _help(ask: Ask) -> Answer:
 
 _TABLE = (
     Command("help", "what can be said here", Who.ALL, _help),
-    Command("status", "what runs here, the queue, engine, model and cost", Who.ALL, working.status),
+    Command(
+        "status",
+        "what runs here, the queue, engine, model and cost",
+        Who.ALL,
+        working.status,
+        needs=frozenset({Needs.SESSION, Needs.SPENT, Needs.PAUSES}),
+    ),
     Command("stop", "end the running turn and drop what waits", Who.LANE, working.stop),
     Command("skip", "end the running turn only; the queue goes on", Who.LANE, working.skip),
     Command("queue", "the waiting messages", Who.ALL, working.queue),
     Command("drop", "take a waiting message out", Who.ALL, working.drop, "N"),
     Command("btw", "a side answer, read-only, beside what runs", Who.ALL, working.btw, "TEXT"),
-    Command("again", "show the last answer once more", Who.LANE, working.again),
+    Command(
+        "again",
+        "show the last answer once more",
+        Who.LANE,
+        working.again,
+        needs=frozenset({Needs.ANSWER}),
+    ),
     Command("new", "a fresh session", Who.LANE, choosing.new),
     Command("busy", "what a message does while I work", Who.LANE, choosing.busy, "MODE"),
     Command("model", "the model of this thread", Who.LANE, choosing.model, "NAME"),
@@ -36,7 +49,14 @@ _TABLE = (
     Command("approvals", "when I ask before acting", Who.ADMINS, choosing.approvals, "MODE"),
     Command("workspace", "the folder of this thread", Who.ADMINS, choosing.workspace, "DIR"),
     Command("pause", "start nothing new here, or anywhere", Who.ADMINS, working.pause, "[all]"),
-    Command("resume", "let waiting messages run again", Who.ADMINS, working.resume, "[all]"),
+    Command(
+        "resume",
+        "let waiting messages run again",
+        Who.ADMINS,
+        working.resume,
+        "[all]",
+        needs=frozenset({Needs.PAUSES}),
+    ),
 )
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
@@ -48,12 +68,22 @@ def menu() -> tuple[tuple[str, str], ...]:
     return tuple((command.name, command.line) for command in _TABLE)
 
 
+def needs(name: str, person: Person) -> frozenset[Needs]:
+    """What has to be read before ``answer`` for this command of this person."""
+    command = _command(name)
+    return command.needs if command.open_to(person) else frozenset()
+
+
 def answer(ask: Ask) -> Answer:
     """Carry out a known command, if this person may."""
-    command = COMMANDS["help" if ask.name == "start" else ask.name]
+    command = _command(ask.name)
     if not command.open_to(ask.person):
         return Answer(f"Only admins can use /{plain(command.name)}.")
     return command.run(ask)
+
+
+def _command(name: str) -> Command:
+    return COMMANDS["help" if name == "start" else name]
 
 
 def nearest(typed: str) -> str:

@@ -6,14 +6,14 @@ before, everything it changes is a row or an event of its answer, so it waits fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 
 from core.engines.base import Abilities
-from core.messages import Style
 from core.people import Person
+from core.showing import Choice
 from core.store.records import LaneRow
 from core.store.rows import Row
 from core.turns import Event, LaneFacts
@@ -26,6 +26,15 @@ class Who(StrEnum):
     ALL = "all"
     LANE = "all in the lane"
     ADMINS = "admins"
+
+
+class Needs(Enum):
+    """What of a lane's past a command looks at; nothing else is read for it."""
+
+    SESSION = "its session with the engine"
+    SPENT = "what it has used so far"
+    ANSWER = "its last answer"
+    PAUSES = "whether everything is paused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The lane as it is when a command comes."""
+    """The lane as it is when a command comes; of its past, what the command's row names."""
 
     now: int
     lane: LaneRow
@@ -102,17 +111,6 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A button under an answer."""
-
-    label: str
-    action: str
-    data: Mapping[str, object] = field(default_factory=dict)
-    turn: int | None = None
-    style: Style = Style.PLAIN
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What a command does and says. Without text the runner's notice is the answer."""
 
@@ -134,6 +132,7 @@ class Command:
     who: Who
     run: Callable[[Ask], Answer]
     args: str = ""
+    needs: frozenset[Needs] = frozenset()
 
     def open_to(self, person: Person) -> bool:
         if self.who is Who.ADMINS:

@@ -10,14 +10,14 @@ import re
 from collections.abc import Sequence
 
 from core import folders
-from core.commands.base import Answer, Ask, Choice
+from core.commands.base import Answer, Ask
 from core.engines.base import Approvals
 from core.messages import Style
+from core.showing import Action, Choice
 from core.store import rows
 from core.turns import Busy, Configured, Renewed
 from core.wording import plain
 
-SET = "set"  # action of a button that gives a command with a value
 DEFAULT = "default"
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _OFFERED_EFFORTS = ("low", "medium", "high")
@@ -41,7 +41,7 @@ _BUSY = {
 
 def _offer(name: str, values: Sequence[str], now: str) -> tuple[Choice, ...]:
     return tuple(
-        Choice(value, SET, {"name": name, "value": value}, style=_style(value, now))
+        Choice(value, Action.SET, {"name": name, "value": value}, style=_style(value, now))
         for value in values
     )
 

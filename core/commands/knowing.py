@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from core.commands.base import Answer, Ask, Choice, Command
+from core.commands.base import Answer, Ask, Command
 from core.messages import Style
 from core.people import Person
+from core.showing import Action, Choice
 from core.store import rows
 from core.wording import plain
-
-ALLOW_PLACE = "allow place"
 
 
 def help_text(commands: Iterable[Command], person: Person) -> str:
@@ -51,7 +50,7 @@ def whoami(ask: Ask) -> Answer:
         return Answer(text)
     return Answer(
         f"{text} This place is `{place}`. It is not on the list, so I answer nobody here.",
-        choices=(Choice("Allow here", ALLOW_PLACE, {"place": place}, style=Style.SUCCESS),),
+        choices=(Choice("Allow here", Action.ALLOW_PLACE, {"place": place}, style=Style.SUCCESS),),
     )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from core.commands.base import Answer, Ask, Shown, Situation
 from core.store import rows
+from core.store.records import ALL_LANES
 from core.turns import DropAsked, PauseAsked, ResumeAsked, SkipAsked, StopAsked
 from core.wording import count, duration, money, plain, quoted
-
-ALL_LANES = "all"  # scope of a pause
 
 
 def status(ask: Ask) -> Answer:

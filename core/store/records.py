@@ -267,6 +267,10 @@ class SettingRow:
     saved_by: str
 
 
+ALL_LANES = "all"  # scopes of pauses: everything, or this and the name of an engine
+ENGINE_SCOPE = "engine:"
+
+
 @dataclass(frozen=True, slots=True)
 class PauseRow:
     """``scope`` is ``all`` or ``engine:NAME``; a lane's pause stands in its own row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,6 +196,34 @@ async def test_btw_says_why_an_agent_has_no_side_answers(tmp_path: Path, clock: 
         await scene.say("/btw hello?")
         assert "cannot answer on the side" in scene.said[0]
         assert await scene.turns() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reads_of_the_past"),
+    [
+        ("/stop", set()),
+        ("/skip", set()),
+        ("/queue", set()),
+        ("/busy side", set()),
+        ("/again", {"turn.last_answer"}),
+        ("/status", {"turn.spent", "session.of_lane", "pause.list"}),
+    ],
+)
+async def test_a_command_reads_of_the_lanes_past_only_what_it_shows(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, text: str, reads_of_the_past: set[str]
+) -> None:
+    await scene.say("hello")
+    asked: list[str] = []
+    fetch = scene.store.fetch
+
+    async def noting(query: str, **parameters: object) -> list[Any]:
+        asked.append(query)
+        return await fetch(query, **parameters)
+
+    monkeypatch.setattr(scene.store, "fetch", noting)
+    await scene.say(text)
+    past = {"turn.last_answer", "turn.spent", "session.of_lane", "pause.list"}
+    assert past.intersection(asked) == reads_of_the_past
 
 
 async def test_again_repeats_the_last_answer(scene: Scene) -> None:

@@ -26,7 +26,7 @@ async def test_an_album_is_one_turn_with_each_caption_at_its_own_picture(scene: 
     await scene.clock.advance(1.3)
     (prompt,) = await scene.prompts()
     lines = prompt.splitlines()
-    assert lines[0].startswith("picture 1: before (inbox/telegram_700000001/")
+    assert lines[0].startswith("picture 1: before (inbox/telegram_700000001-")
     assert lines[1].startswith("picture 2: inbox/")
     assert lines[2].startswith("picture 3: after (inbox/")
     (turn,) = await scene.turns()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
+from core.folders import folder_name
 from core.messages import FileKind, FileRef, Quote
 from core.prompt import build, incoming
 from core.store.records import MessageRow
@@ -61,7 +62,7 @@ def test_the_author_of_a_quotation_cannot_forge_lines() -> None:
 def test_a_file_is_named_where_it_lies() -> None:
     message = said("summarise this", files=(FileRef("D", FileKind.DOCUMENT, "a b.pdf"),))
     (item,) = incoming([message])
-    assert item.path == PurePosixPath("inbox/telegram_-100_36/1-1-a_b.pdf")
+    assert item.path == PurePosixPath("inbox") / folder_name(LANE) / "1-1-a_b.pdf"
     assert build([message], group=False) == f"summarise this\n\nAttached file: {item.path}"
 
 
@@ -71,7 +72,7 @@ def test_no_file_name_leads_out_of_the_inbox_or_onto_another() -> None:
     paths = [item.path for item in incoming([said(files=files)])]
     assert len(set(paths)) == len(names)
     for path in paths:
-        assert path.parent == PurePosixPath("inbox/telegram_-100_36")
+        assert path.parent == PurePosixPath("inbox") / folder_name(LANE)
         assert not path.name.startswith(".")
 
 
