@@ -5,18 +5,19 @@ Reads only. It must not know how turns run; what a restart means for them is dec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from core.folders import claim
+from core.lane_ids import channel_of
 from core.preparing import Defaults
 from core.store import reads
-from core.store.records import Delivery, DeliveryKind
+from core.store.records import ALL_LANES, ENGINE_SCOPE, Delivery
 from core.store.store import Store
-from core.turns import LaneFacts, Status, Turn
+from core.turns import LaneFacts, Turn
 
-ALL = "all"
-ENGINE = "engine:"
+log = logging.getLogger("laneway.runner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +34,39 @@ class StoredState:
     released: tuple[Delivery, ...] = ()  # of those, what was not sent
 
 
-async def stored_state(store: Store, defaults: Defaults, *, held: bool = False) -> StoredState:
+async def stored_state(
+    store: Store, defaults: Defaults, channels: Collection[str], *, held: bool = False
+) -> StoredState:
     """Everything `Lanes.restore` wants, and what is needed to close what a crash left open.
 
-    ``held``: instead, what a restored backup holds back.
+    ``channels``: those that are set up; turns of others stay as they are in the store until theirs
+    is there again. ``held``: instead, what a restored backup holds back.
     """
-    open_turns = await (reads.held_turns(store) if held else reads.open_turns(store))
-    facts: dict[str, LaneFacts] = {}
-    for lane in {row.lane for row in open_turns}:
-        stored = await reads.lane(store, lane)
-        if stored is not None:
-            folder = claim(stored.workspace, defaults.workspace)
-            facts[lane] = stored.facts(stored.engine or defaults.engine, folder)
-    pauses = {row.scope for row in await reads.pauses(store)}
-    previews: dict[int, Delivery] = {}
+    found = await (reads.held_turns(store) if held else reads.open_turns(store))
+    here = [row for row in found if channel_of(row.lane) in channels]
+    if len(here) < len(found):
+        names = sorted({channel_of(row.lane) for row in found} - set(channels))
+        count = len(found) - len(here)
+        log.warning("%d turns wait for %s, which is not set up", count, ", ".join(names))
+    facts = {}
+    for lane in await reads.lanes_open(store, held=held):
+        folder = claim(lane.workspace, defaults.workspace)
+        facts[lane.id] = lane.facts(lane.engine or defaults.engine, folder)
     sources: dict[int, tuple[str, ...]] = {}
-    for row in open_turns:
-        if row.status is not Status.WAITING:
-            for delivery in await reads.deliveries_of(store, row.id):
-                if delivery.kind is DeliveryKind.PREVIEW and delivery.message_id:
-                    previews[row.id] = delivery
-        said = await reads.messages_of(store, [row.id])
-        sources[row.id] = tuple(message.message_id for message in said if message.message_id)
+    for said in await reads.messages_open(store, held=held):
+        if said.turn is not None and said.message_id:
+            sources[said.turn] = (*sources.get(said.turn, ()), said.message_id)
+    previews = await reads.previews_open(store, held=held)
+    pauses = {row.scope for row in await reads.pauses(store)}
+    engines = {
+        scope.removeprefix(ENGINE_SCOPE) for scope in pauses if scope.startswith(ENGINE_SCOPE)
+    }
     return StoredState(
-        turns=tuple(row.turn() for row in open_turns),
+        turns=tuple(row.turn() for row in here),
         facts=facts,
-        paused_all=ALL in pauses,
-        paused_engines=frozenset(
-            scope.removeprefix(ENGINE) for scope in pauses if scope.startswith(ENGINE)
-        ),
-        previews=previews,
+        paused_all=ALL_LANES in pauses,
+        paused_engines=frozenset(engines),
+        previews={row.turn: row for row in previews if row.turn is not None},
         sources=sources,
         held=held,
     )

@@ -11,8 +11,9 @@ It must not know any platform, the commands people type, or how an engine works.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core import restoring, turns
@@ -25,6 +26,7 @@ from core.notices import Notices
 from core.preparing import Defaults
 from core.running import Running, TurnLife
 from core.store import reads, rows
+from core.store.errors import StoreError
 from core.store.records import Delivery, DeliveryState
 from core.store.rows import Row
 from core.store.store import Store
@@ -35,6 +37,7 @@ from core.turns import (
     Command,
     DrainAsked,
     DrainEnded,
+    Event,
     Join,
     Kind,
     Limits,
@@ -56,6 +59,7 @@ from core.turns import (
 log = logging.getLogger("laneway.runner")
 
 UNMARKED = Mark(0)
+LEAVE = 2.0  # seconds beyond the stop grace for the ends of turns to be stored
 
 
 @dataclass(slots=True)
@@ -133,6 +137,7 @@ class Runner:
         life: TurnLife,
         engines: Mapping[str, Engine],
         defaults: Defaults,
+        channels: Collection[str],
         clock: Clock,
         limits: Limits,
     ) -> None:
@@ -143,8 +148,10 @@ class Runner:
         self._life = life
         self._engines = engines
         self._defaults = defaults
+        self._channels = channels
         self._clock = clock
         self._running: dict[int, Running] = {}
+        self._tasks: set[asyncio.Task[None]] = set()  # of running turns
         self._sources: dict[int, tuple[str, ...]] = {}  # message ids of turns not yet over
         self._group: asyncio.TaskGroup | None = None
         self._watchers: set[Callable[[Turn], None]] = set()
@@ -266,9 +273,11 @@ class Runner:
         self._running[turn.id] = running
         self._idle.clear()
         task = self._group.create_task(running.live(), name=f"turn {turn.id} in {turn.lane}")
-        task.add_done_callback(lambda _: self._gone(turn.id, running))
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: self._gone(turn.id, running, task))
 
-    def _gone(self, turn: int, running: Running) -> None:
+    def _gone(self, turn: int, running: Running, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
         if self._running.get(turn) is running:  # a turn whose prompt never left starts anew
             del self._running[turn]
         if not self._running:
@@ -276,7 +285,7 @@ class Runner:
 
     async def _restore(self) -> None:
         """Rebuild the lanes from the store, and settle what a crash cut off."""
-        state = await restoring.stored_state(self._store, self._defaults)
+        state = await restoring.stored_state(self._store, self._defaults, self._channels)
         self._sources.update(state.sources)
         step = _Restoring(self, state)
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
@@ -289,7 +298,7 @@ class Runner:
 
     async def release(self) -> tuple[int, int]:
         """Let go of what a restored backup held back; how many turns and deliveries that were."""
-        state = await restoring.stored_state(self._store, self._defaults, held=True)
+        state = await restoring.stored_state(self._store, self._defaults, self._channels, held=True)
         held = await reads.deliveries_held(self._store)
         deliveries = [replace(delivery, state=DeliveryState.PENDING) for delivery in held]
         self._sources.update(state.sources)
@@ -298,15 +307,35 @@ class Runner:
         return len(state.turns), len(deliveries)
 
     async def _drain(self, group: asyncio.TaskGroup, patience: float) -> None:
-        await self.take(Item(event=DrainAsked()))
+        """Let turns finish, then end them; while the disk fails, leave without a word to it.
+
+        What is not stored then is as after a crash, and the next start settles it.
+        """
         log.info("shutting down: %d turns still run", len(self._running))
+        told = [group.create_task(self._offered(DrainAsked()), name="drain")]
+        await self._idle_within(group, patience)
+        if self._running:
+            told.append(group.create_task(self._offered(DrainEnded()), name="end of the drain"))
+            for running in tuple(self._running.values()):
+                running.cancel(stored=False)
+            await self._idle_within(group, self._life.limits.grace + LEAVE)
+        if self._running:
+            log.error("leaving with %d turns that could not be stored", len(self._running))
+        for task in (*told, *self._tasks):
+            task.cancel()
+
+    async def _offered(self, event: Event) -> None:
+        """Take an event of the gateway itself; a store that closes first does not get it."""
+        with contextlib.suppress(StoreError):
+            await self.take(Item(event=event))
+
+    async def _idle_within(self, group: asyncio.TaskGroup, seconds: float) -> None:
+        """Until no turn runs any more, at most so long."""
         last = group.create_task(self._idle.wait(), name="wait for the last turn")
-        timer = group.create_task(self._clock.sleep(patience), name="drain time")
+        timer = group.create_task(self._clock.sleep(seconds), name="drain time")
         await asyncio.wait((last, timer), return_when=asyncio.FIRST_COMPLETED)
+        last.cancel()
         timer.cancel()
-        if not last.done():
-            await self.take(Item(event=DrainEnded()))
-        await last
 
 
 @dataclass(slots=True)

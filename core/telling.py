@@ -6,8 +6,10 @@ is told is stored with what it tells. It must not know platforms; channels rende
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core import wording
@@ -20,7 +22,18 @@ from core.store import rows
 from core.store.records import ButtonRow, Delivery, DeliveryKind, FilePart
 from core.store.rows import Row
 from core.store.store import Ids
-from core.turns import Command, Kind, News, Refuse, Status, StopKind, Tell, Turn
+from core.turns import (
+    Command,
+    Kind,
+    News,
+    Refuse,
+    Result,
+    Status,
+    Stop,
+    StopKind,
+    Tell,
+    Turn,
+)
 
 log = logging.getLogger("laneway.turn")
 
@@ -42,11 +55,27 @@ RECEIPTS = {
 }
 
 
+RENDERED_AT_ONCE = 4_000  # characters; longer texts are rendered in a thread
+
+
 def _kind(news: News) -> DeliveryKind:
     if news in ANSWERS:
         return DeliveryKind.COMMAND
     # It is all that such a turn will ever answer: it takes the place of a preview.
     return DeliveryKind.ANSWER if news is News.GIVEN_UP else DeliveryKind.NOTICE
+
+
+Closing = Callable[[Turn], Said]
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What a turn leaves to be shown. ``shown``: a preview is there that must not stay as it is."""
+
+    text: str
+    error: str = ""
+    shown: bool = False
+    whole: Path | None = None  # all of it, when the text is only its beginning
 
 
 class Telling:
@@ -94,12 +123,47 @@ class Telling:
                     pass
         return Said(deliveries, written)
 
-    def closing(self, turn: Turn, answer: str, error: str, shown: bool) -> Said:
-        """The visible end of a turn. ``shown``: there is a preview that must not stay as it is."""
-        text = self._ending(turn, answer, error, shown)
-        return Said(self._answer(turn, text)) if text else Said()
+    async def closing(self, turn: Turn, result: Result, remains: Remains) -> Closing:
+        """The visible end of a turn, for the step in which the rules say how it ended.
 
-    def _ending(self, turn: Turn, answer: str, error: str, shown: bool) -> str:
+        Rendering a long answer takes a while, so it is done before that step and beside the loop,
+        once for each end that is still possible.
+        """
+        ends = [Status.DONE] if result is Result.DONE else [Status.FAILED, Status.STOPPED]
+        limit = replace(turn, status=Status.FAILED, stop=Stop(StopKind.LIMIT))
+        possible = [replace(turn, status=status) for status in ends]
+        texts = {self._ending(over, remains) for over in (*possible, limit)} - {""}
+        channel = self._channel_of(turn.lane)
+        parts: dict[str, list[Part]] = {}
+        for text in texts:
+            beside = len(text) > RENDERED_AT_ONCE
+            parts[text] = await asyncio.to_thread(channel.render, text) if beside else []
+
+        def closing(over: Turn) -> Said:
+            text = self._ending(over, remains)
+            if not text:
+                return Said()
+            shown = self._answer(over, parts.get(text) or channel.render(text))
+            return Said([*shown, *self._whole(over, remains)])
+
+        return closing
+
+    def _whole(self, turn: Turn, remains: Remains) -> list[Delivery]:
+        """The file with all of an answer that is too long to show."""
+        if remains.whole is None:
+            return []
+        file = FilePart(str(remains.whole), f"answer-{turn.id}.md")
+        return [
+            Delivery(
+                self._ids.delivery(), turn.lane, turn.id, DeliveryKind.FILE, file,
+                created_at=self._clock.now(),
+            )
+        ]  # fmt: skip
+
+    def _ending(self, turn: Turn, remains: Remains) -> str:
+        answer, error = remains.text, remains.error
+        if remains.whole is not None:
+            answer = wording.cut_short(answer)
         match turn.status:
             case Status.DONE:
                 return answer if answer.strip() else wording.EMPTY_ANSWER
@@ -108,15 +172,14 @@ class Telling:
                 return f"{wording.unfinished(answer)}\n\n{failed}" if answer.strip() else failed
             case _:
                 # Who stopped it and what comes next is told in a notice of its own.
-                return wording.unfinished(answer) if answer.strip() or shown else ""
+                return wording.unfinished(answer) if answer.strip() or remains.shown else ""
 
     def _why(self, turn: Turn, error: str) -> str:
         if turn.stop is not None and turn.stop.kind is StopKind.LIMIT:
             return wording.TIME_LIMIT
         return error
 
-    def _answer(self, turn: Turn, markdown: str) -> list[Delivery]:
-        parts = self._channel_of(turn.lane).render(markdown)
+    def _answer(self, turn: Turn, parts: Sequence[Part]) -> list[Delivery]:
         now = self._clock.now()
         return [
             Delivery(
@@ -193,8 +256,8 @@ class Telling:
 
     def file(self, turn: Turn, folder: Path, path: Path, name: str) -> Said:
         """A file of the agent, if it is a regular one inside the turn's workspace."""
-        real = path.resolve()
-        if not (real.is_file() and real.is_relative_to(folder.resolve())):
+        real = _inside(path, folder)
+        if real is None:
             log.warning("turn %d: a file outside of the workspace was not sent", turn.id)
             return Said(self._notice(turn.lane, turn, wording.not_sent(name)))
         size = real.stat().st_size
@@ -206,3 +269,12 @@ class Telling:
             FilePart(str(real), name), created_at=self._clock.now(),
         )  # fmt: skip
         return Said([delivery])
+
+
+def _inside(path: Path, folder: Path) -> Path | None:
+    """The regular file that is meant, if it lies in the folder when all links are followed."""
+    try:
+        real = path.resolve()
+        return real if real.is_file() and real.is_relative_to(folder.resolve()) else None
+    except (OSError, ValueError, RuntimeError):  # a name that is none, or links in a circle
+        return None

@@ -331,6 +331,11 @@ def unfinished(text: str) -> str:
     return f"{text.rstrip()}\n\n{UNFINISHED}" if text.strip() else UNFINISHED
 
 
+def cut_short(text: str) -> str:
+    """The beginning of an answer that is too long for a chat."""
+    return f"{text.rstrip()} …\n\n_(The answer goes on; all of it is in the file below.)_"
+
+
 def own_turn_of_piece(what: str) -> str:
     """The remark for the agent when a piece came after its message had started."""
     return f'(This belongs to the earlier message "{label(what)}"; it arrived late.)'

@@ -17,6 +17,7 @@ from core.engines.acp import AcpEngine
 from core.engines.base import Engine
 from core.engines.demo import demo_engine
 from core.engines.processes import Ledger, Record
+from core.folders import resolved
 from core.ground import Ground, House
 from core.intake import Intake
 from core.lane_ids import channel_of
@@ -35,7 +36,7 @@ from core.turns import Limits
 from core.undelivered import Undelivered
 from gateway.config import Settings
 from gateway.control import OWNER
-from gateway.paths import APPROVALS
+from gateway.paths import APPROVALS, OUTGOING
 from gateway.settings_table import Approvers, EngineName
 
 SIDES_IN_ALL = 4
@@ -133,7 +134,7 @@ def assemble(
     people: People,
 ) -> Parts:
     """Objects that know each other, from the outbox up to the intake."""
-    workspace = str(settings.workspace) if settings.workspace else ""
+    workspace = str(resolved(settings.workspace)) if settings.workspace else ""
     defaults = Defaults(settings.home, settings.engine.value, settings.approvals, workspace)
     late: list[Intake] = []  # the outbox is below the intake, and tells it of moved chats
 
@@ -172,9 +173,12 @@ def assemble(
         clock,
         TimeLimits(settings.turn_idle_timeout, settings.turn_timeout, settings.stop_grace),
         settings.preview,
+        settings.home / OUTGOING,
     )
     notices = Notices(store, channel, clock, new_id)
-    runner = Runner(store, telling, notices, life, engines, defaults, clock, rules)
+    runner = Runner(
+        store, telling, notices, life, engines, defaults, frozenset(channels), clock, rules
+    )
     house = House(
         home=settings.home,
         engine=defaults.engine,

@@ -2,3 +2,4 @@
 
 DATABASE = "laneway.db"
 APPROVALS = "approvals"  # commands that did not fit on their card
+OUTGOING = "outgoing"  # files on their way to a thread

@@ -28,7 +28,7 @@ from core.store.records import (
     TurnRow,
     stop_of,
 )
-from core.store.store import Store
+from core.store.store import Reader
 from core.turns import Kind, Origin, Rank, Status
 
 T = TypeVar("T")
@@ -37,24 +37,24 @@ T = TypeVar("T")
 # Lanes ------------------------------------------------------------------------------------
 
 
-async def lane(store: Store, lane: str) -> LaneRow | None:
+async def lane(store: Reader, lane: str) -> LaneRow | None:
     return _first(map(_lane, await store.fetch("lane.by_id", id=lane)))
 
 
-async def lane_at(store: Store, address: Address) -> LaneRow | None:
+async def lane_at(store: Reader, address: Address) -> LaneRow | None:
     found = await store.fetch(
         "lane.at", channel=address.channel, chat=address.chat, thread=address.thread
     )
     return _first(map(_lane, found))
 
 
-async def lane_direct(store: Store, channel: str, person: str) -> LaneRow | None:
+async def lane_direct(store: Reader, channel: str, person: str) -> LaneRow | None:
     """The person's direct chat on a channel, if there was ever one."""
     found = await store.fetch("lane.direct_of", channel=channel, person=person)
     return _first(map(_lane, found))
 
 
-async def lanes_at(store: Store, addresses: Iterable[Address]) -> dict[Address, LaneRow]:
+async def lanes_at(store: Reader, addresses: Iterable[Address]) -> dict[Address, LaneRow]:
     """The lanes that exist at these addresses."""
     found = {}
     for address in set(addresses):
@@ -64,32 +64,37 @@ async def lanes_at(store: Store, addresses: Iterable[Address]) -> dict[Address, 
     return found
 
 
-async def lanes_of_place(store: Store, channel: str, chat: str) -> list[LaneRow]:
+async def lanes_of_place(store: Reader, channel: str, chat: str) -> list[LaneRow]:
     return [_lane(row) for row in await store.fetch("lane.of_place", channel=channel, chat=chat)]
 
 
-async def lane_list(store: Store) -> list[LaneRow]:
+async def lanes_open(store: Reader, *, held: bool = False) -> list[LaneRow]:
+    """Lanes with turns that are not over."""
+    return [_lane(row) for row in await store.fetch("lane.of_open", held=int(held))]
+
+
+async def lane_list(store: Reader) -> list[LaneRow]:
     return [_lane(row) for row in await store.fetch("lane.all")]
 
 
 # Turns and messages -----------------------------------------------------------------------
 
 
-async def turn(store: Store, turn: int) -> TurnRow | None:
+async def turn(store: Reader, turn: int) -> TurnRow | None:
     return _first(map(_turn, await store.fetch("turn.by_id", id=turn)))
 
 
-async def open_turns(store: Store) -> list[TurnRow]:
+async def open_turns(store: Reader) -> list[TurnRow]:
     """Turns that are not over, in the order of their arrival; without those that are held."""
     return [_turn(row) for row in await store.fetch("turn.open")]
 
 
-async def held_turns(store: Store) -> list[TurnRow]:
+async def held_turns(store: Reader) -> list[TurnRow]:
     """Open turns that came out of a backup and wait for their release."""
     return [_turn(row) for row in await store.fetch("turn.held")]
 
 
-async def turns_of(store: Store, lane: str | None, limit: int) -> list[TurnRow]:
+async def turns_of(store: Reader, lane: str | None, limit: int) -> list[TurnRow]:
     """The newest turns of a lane, or of all; newest first."""
     if lane is None:
         found = await store.fetch("turn.latest", limit=limit)
@@ -98,12 +103,12 @@ async def turns_of(store: Store, lane: str | None, limit: int) -> list[TurnRow]:
     return [_turn(row) for row in found]
 
 
-async def turn_started_after(store: Store, lane: str, turn: int) -> TurnRow | None:
+async def turn_started_after(store: Reader, lane: str, turn: int) -> TurnRow | None:
     """The newest main turn of the lane that started after this one."""
     return _first(map(_turn, await store.fetch("turn.after", lane=lane, id=turn)))
 
 
-async def messages_of(store: Store, turns: Iterable[int]) -> list[MessageRow]:
+async def messages_of(store: Reader, turns: Iterable[int]) -> list[MessageRow]:
     """What was said in these turns, in order."""
     found: list[MessageRow] = []
     for turn in turns:
@@ -112,33 +117,38 @@ async def messages_of(store: Store, turns: Iterable[int]) -> list[MessageRow]:
     return found
 
 
-async def waiting_message(store: Store, identity: str) -> MessageRow | None:
+async def waiting_message(store: Reader, identity: str) -> MessageRow | None:
     """A message that is being gathered, or whose turn is not over."""
     return _first(map(_message, await store.fetch("message.waiting", identity=identity)))
 
 
-async def message(store: Store, identity: str) -> MessageRow | None:
+async def message(store: Reader, identity: str) -> MessageRow | None:
     """A message that is being gathered, or of a turn that is open or among the newest thousand."""
     return _first(map(_message, await store.fetch("message.recent", identity=identity)))
 
 
-async def message_by_platform_id(store: Store, lane: str, message_id: str) -> MessageRow | None:
+async def message_by_platform_id(store: Reader, lane: str, message_id: str) -> MessageRow | None:
     found = await store.fetch("message.by_platform_id", lane=lane, message_id=message_id)
     return _first(map(_message, found))
 
 
-async def messages_of_lane(store: Store, lane: str, limit: int) -> list[MessageRow]:
+async def messages_of_lane(store: Reader, lane: str, limit: int) -> list[MessageRow]:
     """The newest messages of a lane, newest first."""
     found = await store.fetch("message.of_lane", lane=lane, limit=limit)
     return [_message(row) for row in found]
 
 
-async def gathered(store: Store) -> list[MessageRow]:
+async def messages_open(store: Reader, *, held: bool = False) -> list[MessageRow]:
+    """What was said in the turns that are not over, in order."""
+    return [_message(row) for row in await store.fetch("message.of_open", held=int(held))]
+
+
+async def gathered(store: Reader) -> list[MessageRow]:
     """Messages that belong to no turn yet, in the order they were stored."""
     return [_message(row) for row in await store.fetch("message.gathered")]
 
 
-async def sessions(store: Store, lane: str) -> dict[str, SessionRow]:
+async def sessions(store: Reader, lane: str) -> dict[str, SessionRow]:
     """The lane's conversations by engine."""
     found = await store.fetch("session.of_lane", lane=lane)
     return {row["engine"]: SessionRow(**dict(row)) for row in found}
@@ -147,52 +157,57 @@ async def sessions(store: Store, lane: str) -> dict[str, SessionRow]:
 # Deliveries and buttons -------------------------------------------------------------------
 
 
-async def delivery(store: Store, delivery: int) -> Delivery | None:
+async def delivery(store: Reader, delivery: int) -> Delivery | None:
     return _first(map(_delivery, await store.fetch("delivery.by_id", id=delivery)))
 
 
-async def deliveries_open(store: Store) -> list[Delivery]:
+async def deliveries_open(store: Reader) -> list[Delivery]:
     """What is pending or was in flight, in order; without what is held."""
     return [_delivery(row) for row in await store.fetch("delivery.open")]
 
 
-async def deliveries_held(store: Store) -> list[Delivery]:
+async def previews_open(store: Reader, *, held: bool = False) -> list[Delivery]:
+    """What turns that are not over show of themselves."""
+    return [_delivery(row) for row in await store.fetch("delivery.previews_open", held=int(held))]
+
+
+async def deliveries_held(store: Reader) -> list[Delivery]:
     return [_delivery(row) for row in await store.fetch("delivery.held")]
 
 
-async def deliveries_of(store: Store, turn: int) -> list[Delivery]:
+async def deliveries_of(store: Reader, turn: int) -> list[Delivery]:
     return [_delivery(row) for row in await store.fetch("delivery.of_turn", turn=turn)]
 
 
 async def deliveries_of_lane(
-    store: Store, lane: str, kind: DeliveryKind, limit: int
+    store: Reader, lane: str, kind: DeliveryKind, limit: int
 ) -> list[Delivery]:
     """The newest deliveries of a kind in a lane, newest first."""
     found = await store.fetch("delivery.of_lane", lane=lane, kind=kind, limit=limit)
     return [_delivery(row) for row in found]
 
 
-async def waiting_notices(store: Store) -> list[Delivery]:
+async def waiting_notices(store: Reader) -> list[Delivery]:
     """The first delivery of every waiting notice that is still on the screen."""
     return [_delivery(row) for row in await store.fetch("delivery.waiting_shown")]
 
 
-async def button(store: Store, button: str) -> ButtonRow | None:
+async def button(store: Reader, button: str) -> ButtonRow | None:
     return _first(map(_button, await store.fetch("button.by_id", id=button)))
 
 
 # Approvals --------------------------------------------------------------------------------
 
 
-async def approval(store: Store, approval: int) -> ApprovalRow | None:
+async def approval(store: Reader, approval: int) -> ApprovalRow | None:
     return _first(map(_approval, await store.fetch("approval.by_id", id=approval)))
 
 
-async def approvals_open(store: Store) -> list[ApprovalRow]:
+async def approvals_open(store: Reader) -> list[ApprovalRow]:
     return [_approval(row) for row in await store.fetch("approval.open")]
 
 
-async def always_rules(store: Store) -> list[RuleRow]:
+async def always_rules(store: Reader) -> list[RuleRow]:
     """Every *always here* that was not revoked."""
     return [RuleRow(**dict(row)) for row in await store.fetch("rule.list")]
 
@@ -200,53 +215,53 @@ async def always_rules(store: Store) -> list[RuleRow]:
 # People, places, the gateway itself -------------------------------------------------------
 
 
-async def people(store: Store) -> list[PersonRow]:
+async def people(store: Reader) -> list[PersonRow]:
     return [PersonRow(**dict(row)) for row in await store.fetch("person.list")]
 
 
-async def pairings(store: Store) -> list[PairingRow]:
+async def pairings(store: Reader) -> list[PairingRow]:
     return [PairingRow(**dict(row)) for row in await store.fetch("pairing.list")]
 
 
-async def places(store: Store) -> list[PlaceRow]:
+async def places(store: Reader) -> list[PlaceRow]:
     return [PlaceRow(**dict(row)) for row in await store.fetch("place.list")]
 
 
-async def moves(store: Store) -> dict[str, str]:
+async def moves(store: Reader) -> dict[str, str]:
     """Old place → new place, one step each."""
     return {row["old"]: row["new"] for row in await store.fetch("move.list")}
 
 
-async def settings(store: Store) -> dict[str, SettingRow]:
+async def settings(store: Reader) -> dict[str, SettingRow]:
     found = await store.fetch("setting.list")
     return {row["name"]: SettingRow(**dict(row)) for row in found}
 
 
-async def pauses(store: Store) -> list[PauseRow]:
+async def pauses(store: Reader) -> list[PauseRow]:
     return [PauseRow(**dict(row)) for row in await store.fetch("pause.list")]
 
 
-async def processes(store: Store) -> list[ProcessRow]:
+async def processes(store: Reader) -> list[ProcessRow]:
     return [ProcessRow(**dict(row)) for row in await store.fetch("process.list")]
 
 
-async def set_aside(store: Store, limit: int) -> list[tuple[str, int, str]]:
+async def set_aside(store: Reader, limit: int) -> list[tuple[str, int, str]]:
     """Identity, instant and reason of what could never be stored, newest first."""
     return [tuple(row) for row in await store.fetch("seen.aside", limit=limit)]
 
 
-async def seen(store: Store, identity: str) -> bool:
+async def seen(store: Reader, identity: str) -> bool:
     """Whether this message, press or edit was handled already."""
     return bool(await store.fetch("seen.has", identity=identity))
 
 
-async def last_answer(store: Store, lane: str) -> str:
+async def last_answer(store: Reader, lane: str) -> str:
     """The newest answer of the lane's main turns; empty when there is none."""
     found = await store.fetch("turn.last_answer", lane=lane)
     return str(found[0]["answer"]) if found else ""
 
 
-async def spent(store: Store, lane: str) -> tuple[int, int, float | None]:
+async def spent(store: Reader, lane: str) -> tuple[int, int, float | None]:
     """Turns, tokens and cost of a lane so far; the cost is None where no engine told any."""
     row = (await store.fetch("turn.spent", lane=lane))[0]
     return row["turns"], row["tokens"], row["cost"]

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,14 +35,21 @@ ANA, BEN = "local:ana", "local:ben"
 
 
 class Scene:
-    def __init__(self, home: Path, engine: PuppetEngine | None = None, **settings: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        engine: PuppetEngine | None = None,
+        channel: str = LOCAL,
+        **settings: str,
+    ) -> None:
         environ = {
             "LANEWAY_HOME": str(home),
             "LANEWAY_STOP_GRACE": "1s",
         }
         self.settings = config.load(environ | settings, cwd=home)
         self.engine = engine or PuppetEngine()
-        self.channel = FakeChannel(SystemClock(), name=LOCAL)
+        self.channel = FakeChannel(SystemClock(), name=channel)
+        self.channel.set_limits(chat_rate=1000.0, total_rate=1000.0)  # pace is proven elsewhere
         self._stop = asyncio.Event()
         self._numbers = itertools.count(1)
         self._task: asyncio.Task[None] | None = None
@@ -65,6 +73,8 @@ class Scene:
     ) -> None:
         self._stop.set()
         assert self._task is not None
+        if self._task.done():
+            return  # it crashed
         if error is not None:
             self._task.cancel()  # a failed test must not wait for a turn that never ends
             await asyncio.wait((self._task,))
@@ -77,7 +87,12 @@ class Scene:
         async with Store.open(self.settings.home / "test.db", clock) as store:
             people = People(Lists(admins=frozenset({ANA}), members=frozenset({BEN})))
             self.parts = assemble(
-                self.settings, clock, store, {LOCAL: self.channel}, {"demo": self.engine}, people
+                self.settings,
+                clock,
+                store,
+                {self.channel.name: self.channel},
+                {"demo": self.engine},
+                people,
             )
             async with asyncio.TaskGroup() as group:
                 outbox = group.create_task(self.parts.outbox.run(), name="outbox")
@@ -96,6 +111,23 @@ class Scene:
                 outbox.cancel()
                 intake.cancel()
 
+    async def crash(self) -> None:
+        """Everything stops where it is; nothing is settled or told."""
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.wait((self._task,))
+
+    @asynccontextmanager
+    async def full_disk(self) -> AsyncIterator[None]:
+        """SQLite's own page limit stands in for a disk without room."""
+        writing = self.parts.store._writer._connection
+        async with writing.execute("PRAGMA page_count") as cursor:
+            (pages,) = await cursor.fetchone() or (0,)
+        await writing.execute(f"PRAGMA max_page_count = {pages}")
+        self.parts.store._ballast.drop()  # the reserve is used up already
+        yield
+        await writing.execute("PRAGMA max_page_count = 1000000000")
+
     def drain(self) -> None:
         self._stop.set()
 
@@ -106,7 +138,7 @@ class Scene:
                 Message(
                     identity=f"local:{id(self)}:{number}",
                     message_id=number,
-                    address=Address(LOCAL, lane),
+                    address=Address(self.channel.name, lane),
                     sender=who,
                     sender_name=who.rpartition(":")[2].title(),
                     text=text,
@@ -118,7 +150,7 @@ class Scene:
 
     def texts(self, lane: str = "main") -> list[str]:
         """What stands in the lane now, oldest first."""
-        address = Address(LOCAL, lane)
+        address = Address(self.channel.name, lane)
         return [m.text for m in self.channel.messages.values() if m.address == address]
 
     async def turns(self) -> list[TurnRow]:

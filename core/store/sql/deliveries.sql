@@ -36,6 +36,12 @@ WHERE state IN ('pending', 'in_flight', 'held') AND state = 'held' ORDER BY id;
 -- name: delivery.of_turn
 SELECT * FROM deliveries WHERE turn = :turn ORDER BY kind, seq, id;
 
+-- name: delivery.previews_open
+-- What turns that are not over show of themselves.
+SELECT d.* FROM turns t JOIN deliveries d ON d.turn = t.id AND d.kind = 'preview'
+WHERE t.status IN ('waiting', 'starting', 'running') AND t.held = :held AND d.message_id <> ''
+ORDER BY d.id;
+
 -- name: delivery.of_lane
 SELECT * FROM deliveries WHERE lane = :lane AND kind = :kind ORDER BY id DESC LIMIT :limit;
 

@@ -83,5 +83,11 @@ SELECT * FROM lanes WHERE channel = :channel AND chat = :chat ORDER BY id;
 SELECT * FROM lanes WHERE channel = :channel AND direct = 1 AND person = :person
 ORDER BY thread LIMIT 1;
 
+-- name: lane.of_open
+-- Lanes with turns that are not over.
+SELECT * FROM lanes WHERE id IN (
+    SELECT lane FROM turns
+    WHERE status IN ('waiting', 'starting', 'running') AND held = :held);
+
 -- name: lane.all
 SELECT * FROM lanes ORDER BY id;

@@ -97,6 +97,11 @@ SELECT * FROM messages WHERE identity = :identity AND (turn IS NULL OR turn IN (
 SELECT * FROM messages WHERE identity = :identity AND (turn IS NULL OR turn IN (
     SELECT id FROM turns WHERE status IN ('waiting', 'starting', 'running')));
 
+-- name: message.of_open
+-- What was said in the turns that are not over.
+SELECT m.* FROM turns t JOIN messages m ON m.turn = t.id
+WHERE t.status IN ('waiting', 'starting', 'running') AND t.held = :held ORDER BY m.seq;
+
 -- name: message.by_platform_id
 SELECT * FROM messages WHERE message_id = :message_id
 AND turn IN (SELECT id FROM lane_turns WHERE lane = :lane) ORDER BY seq LIMIT 1;

@@ -1,0 +1,58 @@
+"""How long a turn may take: without a sign of its engine, and in all. Pauses while people decide.
+
+It only tells when the time is over; what happens then is the caller's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from core.clock import Clock
+
+
+class Patience:
+    """The two limits of one turn, in seconds."""
+
+    def __init__(self, clock: Clock, idle: float, most: float) -> None:
+        self._clock = clock
+        self._idle = idle
+        self._most = most
+        self._heard = self._began = clock.monotonic()
+        self._undecided = 0
+        self._decided = asyncio.Event()
+        self._decided.set()
+        self._asked = 0.0
+        self._paused = 0.0
+
+    def heard(self) -> None:
+        """The engine gave a sign."""
+        self._heard = self._clock.monotonic()
+
+    def pause(self) -> bool:
+        """One more question to a person; True for the first one open."""
+        self._undecided += 1
+        if self._undecided > 1:
+            return False
+        self._asked = self._clock.monotonic()
+        self._decided.clear()
+        return True
+
+    def resume(self) -> bool:
+        """A question was answered; True when none is open any more."""
+        self._undecided -= 1
+        if self._undecided:
+            return False
+        self._heard = self._clock.monotonic()
+        self._paused += self._heard - self._asked
+        self._decided.set()
+        return True
+
+    async def lost(self) -> None:
+        """Returns when a limit is met."""
+        while True:
+            await self._decided.wait()
+            now = self._clock.monotonic()
+            left = min(self._heard + self._idle, self._began + self._paused + self._most) - now
+            if left <= 0:
+                return
+            await self._clock.sleep(left)

@@ -1,0 +1,101 @@
+"""The end of a turn: its result is committed once, with what the thread is shown for it.
+
+It must not fail, whatever the engine said: what cannot be stored is left out, and the turn ends.
+It knows the words for ends and the way in; it does not know engines or how a turn ran.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core import turns
+from core.clock import Clock
+from core.engines.base import Usage
+from core.items import Item, Said, Take
+from core.store import rows
+from core.store.errors import Poisoned, StoreError
+from core.telling import Remains, Telling
+from core.turns import Result, Turn
+from core.wording import INTERNAL_FAULT
+
+log = logging.getLogger("laneway.turn")
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an engine left a turn. ``unsent``: no byte of the prompt left."""
+
+    result: Result
+    error: str = ""
+    unsent: bool = False
+
+
+class Settling:
+    """Commits ends. Nothing in here raises but CancelledError."""
+
+    def __init__(self, take: Take, telling: Telling, clock: Clock) -> None:
+        self._take = take
+        self._telling = telling
+        self._clock = clock
+
+    async def finish(
+        self,
+        turn: Turn,
+        remains: Remains,
+        end: End,
+        usage: Usage | None,
+        written: Sequence[rows.Row],
+    ) -> None:
+        """Status, answer, usage and deliveries in one commit; the lane settles after it."""
+        result = rows.turn_result(turn.id, self._clock.now(), remains.text, remains.error)
+        used = (usage_row(turn, usage),) if usage else ()
+        closing = await self._telling.closing(turn, end.result, remains)
+        event = turns.Finished(turn.id, turn.lane, end.result, end.error)
+        item = Item(event=event, rows=[*written, result, *used], closing=closing)
+        if await self._stored(turn, item):
+            return
+        # Something the engine said can never be stored; nothing of it is needed for the end.
+        bare = replace(remains, text="", error=INTERNAL_FAULT, whole=None)
+        closing = await self._telling.closing(turn, Result.FAILED, bare)
+        result = rows.turn_result(turn.id, self._clock.now(), "", INTERNAL_FAULT)
+        event = turns.Finished(turn.id, turn.lane, Result.FAILED, INTERNAL_FAULT)
+        await self._stored(turn, Item(event=event, rows=[result], closing=closing))
+
+    async def unsent(self, turn: Turn, remains: Remains, end: End, session: str) -> None:
+        """The mark *prompted* is taken back; the rules decide whether it is tried again."""
+        taken_back = rows.turn_prompted(turn.id, None, session, "")
+        closing = await self._telling.closing(turn, Result.CANCELLED, remains)
+
+        def after_stop(over: Turn) -> Said:
+            """What tells that it was given up takes the preview's place; after a stop we do."""
+            return closing(over) if remains.shown and over.stop is not None else Said()
+
+        event = turns.Unsent(turn.id, turn.lane, end.error)
+        await self._stored(turn, Item(event=event, rows=[taken_back], closing=after_stop))
+
+    async def freed(self, turn: Turn) -> None:
+        """The engine is gone, or handed back, or set aside: the lane goes on."""
+        event = turns.Ended(turn.id, turn.lane, self._clock.now())
+        await self._stored(turn, Item(event=event))
+
+    async def quarantine(self, turn: Turn, engine: str, session: str, reason: str) -> None:
+        """A session that may still have a writer is never used again."""
+        if session:
+            row = rows.quarantine(turn.lane, engine, session, reason)
+            await self._stored(turn, Item(rows=[row]))
+
+    async def _stored(self, turn: Turn, item: Item) -> bool:
+        try:
+            await self._take(item)
+        except Poisoned as fault:
+            log.error("turn %d: its end could not be stored as it was: %s", turn.id, fault)
+            return False
+        except StoreError as fault:  # the gateway is leaving; the next start settles it
+            log.error("turn %d: its end was not stored: %s", turn.id, fault)
+        return True
+
+
+def usage_row(turn: Turn, usage: Usage) -> rows.Row:
+    return rows.usage(turn.id, usage.tokens_in, usage.tokens_out, usage.cost)
