@@ -65,9 +65,9 @@ class Stopping:
         address = self.ground.people.now_at(message.address)
         lane = self._lanes.get(address)
         try:
-            if await reads.seen(self.ground.store, message.identity):
+            if await reads.seen(self.ground.store.at_once, message.identity):
                 return  # delivered again; by now something else may run
-            lane = await reads.lane_at(self.ground.store, address)
+            lane = await reads.lane_at(self.ground.store.at_once, address)
         except ReadFailed:
             log.warning("a stop is carried out though the disk cannot be read")
         self._now(message, lane)
@@ -95,8 +95,8 @@ class Stopping:
         if not ground.may_here(press.address, press.direct):
             return
         try:
-            button = await reads.button(ground.store, press.button)
-            again = await reads.seen(ground.store, press.identity)
+            button = await reads.button(ground.store.at_once, press.button)
+            again = await reads.seen(ground.store.at_once, press.identity)
         except ReadFailed:
             return  # the press is looked at again when it is accepted
         if again or button is None or button.action != BUTTON or button.turn is None:

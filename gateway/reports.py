@@ -15,7 +15,7 @@ from core.lanes import LaneView, Phase
 from core.people import People
 from core.store import reads
 from core.store.records import DeliveryKind, DeliveryState, LaneRow, TurnRow
-from core.store.store import Store
+from core.store.store import Reader, Store
 
 Json = dict[str, Any]
 LATEST = 200  # turns that a listing shows
@@ -51,7 +51,7 @@ def instant(at: int | None) -> str | None:
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-async def lanes(store: Store, engine: str, look: Look | None) -> list[Json]:
+async def lanes(store: Reader, engine: str, look: Look | None) -> list[Json]:
     """Every lane, as ``laneway lanes --json`` shows it."""
     waiting = {row["lane"]: row["waiting"] for row in await store.fetch("report.waiting")}
     sessions = {
@@ -90,7 +90,7 @@ def _state(row: LaneRow, view: LaneView | None, waiting: int) -> str:
     return "waiting" if waiting else "idle"
 
 
-async def turns(store: Store, lane: str | None, limit: int = LATEST) -> list[Json]:
+async def turns(store: Reader, lane: str | None, limit: int = LATEST) -> list[Json]:
     """The newest turns of a lane or of all, oldest of them first."""
     if lane is not None and await reads.lane(store, lane) is None:
         raise LookupError(f"there is no lane {lane!r}; laneway lanes lists them")
@@ -102,7 +102,7 @@ async def turns(store: Store, lane: str | None, limit: int = LATEST) -> list[Jso
     return [await _turn(store, row, "\n\n".join(texts.get(row.id, ()))) for row in reversed(found)]
 
 
-async def _turn(store: Store, row: TurnRow, text: str) -> Json:
+async def _turn(store: Reader, row: TurnRow, text: str) -> Json:
     return {
         "id": row.id,
         "lane": row.lane,
@@ -125,7 +125,7 @@ async def _turn(store: Store, row: TurnRow, text: str) -> Json:
     }
 
 
-async def _delivery(store: Store, row: TurnRow) -> str:
+async def _delivery(store: Reader, row: TurnRow) -> str:
     """How the turn's answer stands, or what was told in place of one."""
     made = await reads.deliveries_of(store, row.id)
     for kind in (DeliveryKind.ANSWER, DeliveryKind.NOTICE):
@@ -137,7 +137,7 @@ async def _delivery(store: Store, row: TurnRow) -> str:
     return "sent" if row.status.over else "pending"
 
 
-async def people(store: Store, people: People) -> list[Json]:
+async def people(store: Reader, people: People) -> list[Json]:
     """Who may talk, from settings and store, and who waits to be let in."""
     listed: dict[str, Json] = {}
     for ident in people.known():
@@ -185,13 +185,14 @@ class Reports:
         }
 
     async def _lanes(self, _: Mapping[str, Any]) -> list[Json]:
-        return await lanes(self._store, self._engine, self._runner)
+        return await lanes(self._store.at_once, self._engine, self._runner)
 
     async def _turns(self, request: Mapping[str, Any]) -> list[Json]:
-        return await turns(self._store, request.get("lane"), int(request.get("limit", LATEST)))
+        limit = int(request.get("limit", LATEST))
+        return await turns(self._store.at_once, request.get("lane"), limit)
 
     async def _list_people(self, _: Mapping[str, Any]) -> list[Json]:
-        return await people(self._store, self._people)
+        return await people(self._store.at_once, self._people)
 
     async def _release(self, _: Mapping[str, Any]) -> Json:
         turns, deliveries = await self._runner.release()

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Protocol
 
 import aiosqlite
 
@@ -22,9 +23,9 @@ from core.store.errors import Damaged, ReadFailed, StoreError, curable
 from core.store.migrate import migrate
 from core.store.queries import queries
 from core.store.rows import Row
-from core.store.writer import Unit, Writer
+from core.store.writer import PAUSES, Unit, Writer
 
-__all__ = ["Ids", "Store", "Unit"]
+__all__ = ["Ids", "Reader", "Store", "Unit"]
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,22 @@ class Ids:
         return self._next("rule")
 
 
+class Reader(Protocol):
+    """Finds what is committed, by the name of a query."""
+
+    async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]: ...
+
+
+class _AtOnce:
+    """Reads for those who must not wait for the disk."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]:
+        return await self._store.fetch_now(query, **parameters)
+
+
 class Store:
     """One database, one writer. Made by ``Store.open``."""
 
@@ -74,9 +91,12 @@ class Store:
         self._roomy = asyncio.Event()
         self._roomy.set()
         self._damage = ""
+        self._unreadable = ""  # why reads wait
+        self._stuck = 0  # reads that wait for the disk
         self._fetching = 0
         self._writer = Writer(writing, clock, self._make_room)
         self._reading = reading
+        self.at_once: Reader = _AtOnce(self)  # raises ReadFailed instead of waiting
 
     @classmethod
     @asynccontextmanager
@@ -125,10 +145,9 @@ class Store:
 
     @property
     def trouble(self) -> str:
-        """Empty while all is well; else, in plain words, why nothing can be stored."""
-        if self._writer.trouble or self._damage:
-            return self._writer.trouble or self._damage
-        return LOW if self._low.is_set() else ""
+        """Empty while all is well; else, in plain words, why nothing can be stored or read."""
+        found = self._writer.trouble or self._unreadable or self._damage
+        return found or (LOW if self._low.is_set() else "")
 
     async def roomy(self) -> None:
         """Return once the reserve is whole: what is new should wait, what runs may be settled."""
@@ -150,7 +169,29 @@ class Store:
             await self._writer.queue((Unit(None, lambda: rows),))
 
     async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]:
-        """What a named query finds in what is committed. Raises ReadFailed while the disk fails."""
+        """What a named query finds in what is committed; waits as long as the disk fails."""
+        try:
+            return await self.fetch_now(query, **parameters)
+        except ReadFailed as fault:
+            self._troubled(fault)
+        self._stuck += 1
+        try:
+            tries = 0
+            while True:
+                await self.clock.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
+                try:
+                    return await self.fetch_now(query, **parameters)
+                except ReadFailed as fault:
+                    self._troubled(fault)
+                    tries += 1
+        finally:
+            self._stuck -= 1
+            if not self._stuck:  # a page that can be read says nothing about the others
+                log.warning("no read waits for the disk any more")
+                self._unreadable = ""
+
+    async def fetch_now(self, query: str, **parameters: object) -> list[sqlite3.Row]:
+        """The same without waiting. Raises ReadFailed while the disk fails."""
         self._fetching += 1
         try:
             return await self._read(query, parameters)
@@ -160,6 +201,11 @@ class Store:
             raise
         finally:
             self._fetching -= 1
+
+    def _troubled(self, fault: ReadFailed) -> None:
+        if self._unreadable != str(fault):
+            self._unreadable = str(fault)
+            log.error("cannot read: %s (%s); trying again until it works", fault, fault.__cause__)
 
     async def _read(self, query: str, parameters: dict[str, object]) -> list[sqlite3.Row]:
         sql = queries()[query].sql

@@ -300,7 +300,7 @@ async def opened(
             new_id=lambda: f"button-{next(NUMBERS)}",
         )
         intake = CoreIntake(ground)
-        clock.watch(lambda: ground.lock("telegram").locked())
+        clock.watch(lambda: ground.lock("telegram").locked() and not store.trouble)
         scene = Scene(ground, intake, rules, signs, decisions, clock, store)
         await intake.resume()
         async with asyncio.TaskGroup() as group:

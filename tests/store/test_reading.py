@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -201,5 +205,68 @@ async def test_a_read_from_a_damaged_page_says_that_it_failed(tmp_path: Path) ->
             file.seek(4096)
             file.write(bytes(len(content) - 4096))
         with pytest.raises(ReadFailed, match="damaged"):
-            await reads.lane_list(store)
+            await reads.lane_list(store.at_once)
         path.write_bytes(content)
+
+
+@contextmanager
+def unreadable(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The disk reports errors to whoever reads."""
+
+    async def failing(query: str, parameters: dict[str, object]) -> list[sqlite3.Row]:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_read", failing)
+        yield
+
+
+async def test_reads_wait_while_the_disk_fails_and_say_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = FakeClock()
+    async with Store.open(tmp_path / "laneway.db", clock) as store, asyncio.TaskGroup() as group:
+        await store.save(lane_row())
+        clock.watch(lambda: store.busy)
+        with unreadable(store, monkeypatch):
+            waiting = [group.create_task(reads.lane(store, LANE), name=f"{n}") for n in range(5)]
+            await clock.advance(60)
+            assert not any(task.done() for task in waiting)
+            assert "disk reports errors" in store.trouble
+            assert not store.busy
+        await clock.advance(5)
+        assert [task.result().id for task in waiting] == [LANE] * 5
+        assert store.trouble == ""
+        said = [record.message for record in caplog.records if record.levelname == "ERROR"]
+        assert len(said) == 1
+
+
+async def test_a_read_that_is_not_wanted_any_more_leaves_no_trouble_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    async with Store.open(tmp_path / "laneway.db", clock) as store, asyncio.TaskGroup() as group:
+        with unreadable(store, monkeypatch):
+            waiting = group.create_task(reads.lane(store, LANE), name="waits")
+            await clock.advance(1)
+            assert store.trouble
+            waiting.cancel()
+            await clock.settle()
+        assert waiting.cancelled()
+        assert store.trouble == ""
+
+
+async def test_who_must_not_wait_is_told_at_once_that_a_read_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        with unreadable(store, monkeypatch), pytest.raises(ReadFailed, match="reports errors"):
+            await reads.seen(store.at_once, "a")
+
+
+async def test_a_query_that_is_wrong_is_no_fault_of_the_disk(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
+        with pytest.raises(sqlite3.ProgrammingError):
+            await store.fetch("lane.by_id")
