@@ -7,13 +7,15 @@ was touched then. It must not know the lane rules, and starts nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import mimetypes
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from core import prompt, wording
+from core import inside, prompt, wording
 from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimited, SendError
 from core.clock import Clock
 from core.engines.base import Approvals, Attachment, Engine, Request
@@ -28,6 +30,7 @@ log = logging.getLogger("laneway.turn")
 
 TRIES = 4  # downloads of one file
 PAUSE = 1.0  # seconds before the second try; doubled each time
+INCOMING = "incoming"  # in the home: files on their way into a workspace
 
 
 class Unworkable(Exception):
@@ -145,20 +148,37 @@ class Preparing:
             if item.file.size is not None and item.file.size > channel.limits.file_in:
                 raise Unworkable(wording.too_big(item.file.name, channel.limits.file_in))
             target = folder / item.path
-            if not await asyncio.to_thread(_ready, folder, item.path):
-                await self._fetch_one(channel, item, target)
+            if not await asyncio.to_thread(inside.holds, folder, item.path):
+                await self._fetch_one(channel, folder, item)
             mime = item.file.mime or mimetypes.guess_type(target.name)[0] or ""
             saved.append(Attachment(target, mime or "application/octet-stream"))
         return saved
 
-    async def _fetch_one(self, channel: Channel, item: prompt.Incoming, target: Path) -> None:
-        """Download beside the target and move: half a file never passes for the whole."""
-        part = target.with_name(target.name + ".part")
-        name = item.file.name or target.name
+    async def _fetch_one(self, channel: Channel, folder: Path, item: prompt.Incoming) -> None:
+        """Download into a folder of our own, then put it into the workspace as a whole."""
+        name = item.file.name or item.path.name
+        part = self._defaults.home / INCOMING / secrets.token_hex(8)
+        try:
+            await asyncio.to_thread(inside.private, part.parent)
+            await self._download(channel, item, part)
+            await asyncio.to_thread(inside.put, folder, item.path, part)
+        except inside.NotInside as fault:
+            raise Unworkable(
+                f"The file {name} could not be saved: in the workspace, “{fault}” is not a folder "
+                "but a link or a file. Remove it, then send the file again."
+            ) from fault
+        except OSError as fault:
+            reason = fault.strerror or "the disk refused it"
+            raise Unworkable(f"The file {name} could not be saved: {reason}.") from fault
+        finally:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(part.unlink, missing_ok=True)
+
+    async def _download(self, channel: Channel, item: prompt.Incoming, part: Path) -> None:
+        name = item.file.name or item.path.name
         for attempt in range(TRIES):
             try:
                 await channel.fetch(item.file, part)
-                await asyncio.to_thread(part.replace, target)
                 return
             except FileTooBig as fault:
                 raise Unworkable(wording.too_big(name, fault.limit)) from fault
@@ -170,9 +190,6 @@ class Preparing:
                 if not isinstance(fault, RateLimited | NotSent):
                     log.info("file %s: %s; trying again", name, fault)
                 await self._clock.sleep(wait)
-            except OSError as fault:
-                reason = fault.strerror or "the disk refused it"
-                raise Unworkable(f"The file {name} could not be saved: {reason}.") from fault
 
 
 def _session(turn: Turn, stored: SessionRow | None) -> str:
@@ -180,12 +197,3 @@ def _session(turn: Turn, stored: SessionRow | None) -> str:
     if stored is None or stored.quarantined or stored.epoch != turn.epoch:
         return ""
     return stored.session
-
-
-def _ready(folder: Path, inner: PurePosixPath) -> bool:
-    """Make the folder of a file, inside the workspace only; whether the file is there already."""
-    target = folder / inner
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.parent.resolve().is_relative_to(folder.resolve()):
-        raise Unworkable("The inbox of the workspace leads outside of it; files cannot be saved.")
-    return target.is_file()

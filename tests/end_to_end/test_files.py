@@ -61,6 +61,23 @@ def read(path: Path) -> bytes:
     return path.read_bytes()[:4] if path.stat().st_size == 4 else b""
 
 
+async def test_a_link_in_the_workspace_leads_no_file_out_of_it(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with House(tmp_path) as house:
+        house.fake.user_says("/say works")
+        await house.answered(LANE, 1)
+        (workspace,) = (house.home / "workspaces").iterdir()
+        (workspace / "inbox").symlink_to(elsewhere)
+        house.fake.user_sends(b"data", "a.txt", caption="look")
+        await house.fake.until(lambda: "“inbox” is not a folder" in house.fake.texts(ANA)[-1])
+        assert list(elsewhere.iterdir()) == []
+        (workspace / "inbox").unlink()
+        house.fake.user_sends(b"data", "a.txt", caption="look")
+        await house.fake.until(lambda: list(workspace.rglob("inbox/*/*a.txt")))
+        await house.fake.until(lambda: not list((house.home / "incoming").iterdir()))
+
+
 async def test_a_file_that_telegram_does_not_give_is_told_with_name_and_limit(
     tmp_path: Path,
 ) -> None:
