@@ -16,7 +16,7 @@ run: venv ## start the gateway
 	@exec $(BIN)/laneway run
 
 test: dev ## run the whole test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: dev ## everything that CI checks
 	$(BIN)/ruff check .
