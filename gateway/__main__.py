@@ -6,6 +6,7 @@ Exit status: 0 when it did what was asked, 2 for a wrong command line or wrong s
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -17,13 +18,17 @@ from gateway.trouble import Trouble
 def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     options = _parser(words).parse_args(words)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that is not UTF-8 lacks some signs
     command = next(one for one in COMMANDS if one.name == options.command)
     try:
         status = command.main(options)
         sys.stdout.flush()
         return status
     except Trouble as error:
-        print(f"laneway {command.name}: {error}", file=sys.stderr)
+        from gateway.cli.border import harmless
+
+        print(harmless(f"laneway {command.name}: {error}"), file=sys.stderr)
         return error.status
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain at its end either.

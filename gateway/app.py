@@ -42,6 +42,7 @@ FLUSH = 2.5  # seconds the last answers have to leave when everything else is do
 LAND = 1.0  # seconds more for calls that are under way then
 TIDY_EVERY = 3600.0
 LISTEN_AGAIN = (1.0, 5.0, 30.0, 60.0)  # seconds after a channel broke
+LISTENED_WELL = 300.0  # seconds after which a break is the first one again
 
 
 class Gateway:
@@ -132,7 +133,7 @@ class Gateway:
         await restored.wait()
         engine = self._settings.engine.value
         asks = Reports(parts.store, engine, parts.runner, parts.people).asks()
-        control = Control(parts.store, local, parts.runner, asks)
+        control = Control(parts.store, local, parts.runner, parts.outbox, asks)
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
             ("what was not delivered", parts.undelivered.run(parts.runner.take)),
@@ -157,6 +158,7 @@ class Gateway:
         """The border to platforms: a channel that breaks is opened again, and stops no other."""
         failures = 0
         while True:
+            begun = self._clock.monotonic()
             try:
                 await channel.listen(intake)
                 return
@@ -164,6 +166,8 @@ class Gateway:
                 log.exception("%s broke", channel.name)
                 why = f"broke ({type(fault).__name__}); starting again"
                 intake.connection(channel.name, Connection(why))
+            if self._clock.monotonic() - begun > LISTENED_WELL:
+                failures = 0
             await self._clock.sleep(LISTEN_AGAIN[min(failures, len(LISTEN_AGAIN) - 1)])
             failures += 1
 
@@ -176,7 +180,12 @@ class Gateway:
         """Ask the agent what it can do, where side answers depend on that; turns do not wait."""
         engine = engines.get(self._settings.engine.value)
         if engine is not None and self._settings.acp_readonly_mode and not engine.abilities.side:
-            for finding in await engine.check():
+            try:
+                findings = await engine.check()
+            except Exception:  # the border to engines: a look that breaks costs nothing else
+                log.exception("what the engine %s can do could not be looked at", engine.name)
+                return
+            for finding in findings:
                 if not finding.ok:
                     log.warning("%s: %s %s", finding.name, finding.detail, finding.fix)
 

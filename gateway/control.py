@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from channels.local.channel import Frame, LocalChannel, Watch
+from channels.local.channel import LocalChannel, Shown, Watch
 from core.lane_ids import local_name
 from core.store import reads
 from core.store.errors import StoreError
@@ -29,7 +29,7 @@ log = logging.getLogger("laneway.control")
 
 OWNER = "local:owner"
 OWNER_NAME = "Owner"
-ANSWER_WITHIN = 10.0  # seconds a command's answer may take before the terminal is let go
+SHOWN_WITHIN = 10.0  # seconds until the terminal is let go although the disk takes no end of it
 Ask = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 
@@ -39,7 +39,13 @@ class Turns(Protocol):
     def on_over(self, watcher: Callable[[Turn], None]) -> Callable[[], None]: ...
 
 
-class Refused(Exception):
+class Sends(Protocol):
+    """Of the outbox: what a lane was to be told is told."""
+
+    async def said(self, lane: str) -> None: ...
+
+
+class BadRequest(Exception):
     """The request cannot be carried out; the message says why."""
 
 
@@ -47,11 +53,17 @@ class Control:
     """Serves the socket. ``asks`` are the requests that answer once, by name."""
 
     def __init__(
-        self, store: Store, local: LocalChannel, turns: Turns, asks: Mapping[str, Ask]
+        self,
+        store: Store,
+        local: LocalChannel,
+        turns: Turns,
+        sends: Sends,
+        asks: Mapping[str, Ask],
     ) -> None:
         self._store = store
         self._local = local
         self._turns = turns
+        self._sends = sends
         self._asks = asks
 
     async def serve(self, listener: socket.socket) -> None:
@@ -69,12 +81,22 @@ class Control:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
+            await self._answer(reader, writer)
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+        finally:
+            # At the end of the gateway nobody waits for a terminal that does not read.
+            writer.transport.abort()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
             line = await reader.readline()
             request = json.loads(line or b"{}")
             if not isinstance(request, dict):
-                raise Refused("a request is a JSON object")
+                raise BadRequest("a request is a JSON object")
             await self._carry_out(request, reader, writer)
-        except (Refused, ValueError, StoreError) as fault:
+        except (BadRequest, ValueError, StoreError) as fault:
             await _refuse(writer, str(fault))
         except (ConnectionError, asyncio.IncompleteReadError):
             log.debug("a terminal went away")
@@ -82,10 +104,6 @@ class Control:
             # The border to terminals: a request that breaks ends alone, and never the gateway.
             log.exception("a request of a terminal broke")
             await _refuse(writer, INTERNAL_FAULT)
-        finally:
-            writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
 
     async def _carry_out(
         self,
@@ -100,10 +118,10 @@ class Control:
             try:
                 result = await self._asks[name](request)
             except LookupError as fault:
-                raise Refused(str(fault)) from fault
+                raise BadRequest(str(fault)) from fault
             await _write(writer, {"result": result})
         else:
-            raise Refused(f"this gateway does not know {name!r}; is it an older version?")
+            raise BadRequest(f"this gateway does not know {name!r}; is it an older version?")
 
     async def _say(
         self,
@@ -127,13 +145,13 @@ class Control:
                 identity = await self._local.say(lane, OWNER, OWNER_NAME, text)
                 await _write(writer, {"accepted": identity})
                 async with asyncio.TaskGroup() as group:
-                    passing = group.create_task(_pass_on(watch, writer), name="frames")
+                    passing = group.create_task(_pass_on(watch, writer), name="shown")
                     presses = group.create_task(self._presses(lane, reader, writer), name="presses")
-                    status = await self._answered(identity, over, changed, watch)
+                    status = await self._answered(identity, lane, over, changed)
                     passing.cancel()
                     presses.cancel()
-                while frame := watch.get_nowait():
-                    await _write(writer, {"frame": frame.as_json()})
+                while shown := watch.get_nowait():
+                    await _write(writer, {"shown": shown.as_json()})
                 await _write(writer, {"end": status})
         except* ConnectionError:
             log.debug("the terminal of lane %s went away", lane)
@@ -141,15 +159,12 @@ class Control:
             forget()
 
     async def _answered(
-        self, identity: str, over: Mapping[int, Turn], changed: asyncio.Event, watch: Watch
+        self, identity: str, lane: str, over: Mapping[int, Turn], changed: asyncio.Event
     ) -> str:
-        """Wait for the turn of a message and its deliveries; how it ended."""
+        """Wait for the turn of a message, and for what the lane is told; how it ended."""
         message = await reads.message(self._store, identity)
         if message is None or message.turn is None:
-            # A command: its answer was stored with it and is on its way.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(ANSWER_WITHIN):
-                    await watch.seen.wait()
+            await self._said(lane)  # a command: its answer was stored with it
             return "done"
         while message.turn not in over:
             stored = await reads.turn(self._store, message.turn)
@@ -158,17 +173,14 @@ class Control:
             changed.clear()
             if message.turn not in over:
                 await changed.wait()
-        await self._delivered(message.turn)
+        await self._said(lane)
         ended = await reads.turn(self._store, message.turn)
         return ended.status.value if ended else "done"
 
-    async def _delivered(self, turn: int) -> None:
-        """Deliveries of the local channel take effect at once; this only lets them pass."""
-        for _ in range(200):
-            rows = await reads.deliveries_of(self._store, turn)
-            if not any(row.state in ("pending", "in_flight") for row in rows):
-                return
-            await asyncio.sleep(0.02)
+    async def _said(self, lane: str) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHOWN_WITHIN):
+                await self._sends.said(lane)
 
     async def _presses(
         self, lane: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -179,7 +191,7 @@ class Control:
             button, message_id = str(press.get("press", "")), str(press.get("message_id", ""))
             said = await self._local.press(lane, OWNER, OWNER_NAME, button, message_id)
             if said:
-                await _write(writer, {"frame": Frame("private", text=said).as_json()})
+                await _write(writer, {"shown": Shown("private", text=said).as_json()})
         # The terminal closed its side: what it asked goes on, there is nobody to show it to.
 
 
@@ -200,8 +212,8 @@ def listening(path: Path) -> Iterator[socket.socket]:
 
 async def _pass_on(watch: Watch, writer: asyncio.StreamWriter) -> None:
     while True:
-        frame = await watch.get()
-        await _write(writer, {"frame": frame.as_json()})
+        shown = await watch.get()
+        await _write(writer, {"shown": shown.as_json()})
 
 
 async def _refuse(writer: asyncio.StreamWriter, why: str) -> None:

@@ -7,6 +7,7 @@ down; then nothing runs, and ``look`` is None. They read; what changes something
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -95,14 +96,20 @@ async def turns(store: Reader, lane: str | None, limit: int = LATEST) -> list[Js
     if lane is not None and await reads.lane(store, lane) is None:
         raise LookupError(f"there is no lane {lane!r}; laneway lanes lists them")
     found = await reads.turns_of(store, lane, limit)
+    ids = json.dumps([row.id for row in found])
     texts: dict[int, list[str]] = {}
-    for message in await reads.messages_of(store, [row.id for row in found]):
-        if message.turn is not None:
-            texts.setdefault(message.turn, []).append(message.text)
-    return [await _turn(store, row, "\n\n".join(texts.get(row.id, ()))) for row in reversed(found)]
+    for said in await store.fetch("report.texts", turns=ids):
+        texts.setdefault(said["turn"], []).append(said["text"])
+    told: dict[int, set[tuple[str, str]]] = {}
+    for made in await store.fetch("report.deliveries", turns=ids):
+        told.setdefault(made["turn"], set()).add((made["kind"], made["state"]))
+    return [
+        _turn(row, "\n\n".join(texts.get(row.id, ())), _delivery(row, told.get(row.id, set())))
+        for row in reversed(found)
+    ]
 
 
-async def _turn(store: Reader, row: TurnRow, text: str) -> Json:
+def _turn(row: TurnRow, text: str, delivery: str) -> Json:
     return {
         "id": row.id,
         "lane": row.lane,
@@ -114,7 +121,7 @@ async def _turn(store: Reader, row: TurnRow, text: str) -> Json:
         "received_at": instant(row.received_at),
         "started_at": instant(row.started_at),
         "ended_at": instant(row.ended_at),
-        "delivery": await _delivery(store, row),
+        "delivery": delivery,
         "text": text,
         "answer": row.answer,
         "engine": row.engine,
@@ -125,13 +132,11 @@ async def _turn(store: Reader, row: TurnRow, text: str) -> Json:
     }
 
 
-async def _delivery(store: Reader, row: TurnRow) -> str:
+def _delivery(row: TurnRow, told: set[tuple[str, str]]) -> str:
     """How the turn's answer stands, or what was told in place of one."""
-    made = await reads.deliveries_of(store, row.id)
     for kind in (DeliveryKind.ANSWER, DeliveryKind.NOTICE):
-        found = {delivery.state for delivery in made if delivery.kind is kind}
         for state in _DELIVERY:
-            if state in found:
+            if (kind.value, state.value) in told:
                 return "pending" if state in _UNDER_WAY else state.value
     # A turn that ended without a word, such as a dropped message, has nothing left to send.
     return "sent" if row.status.over else "pending"

@@ -1,7 +1,7 @@
 """The local channel: lanes named by their owner, watched by terminals and pages in this process.
 
 It is a channel like any other: messages come in through ``say`` and ``press``, and what core asks
-for is kept as frames for whoever watches the lane. It must not know sockets, pages or lane rules.
+for is kept for whoever watches the lane. It must not know sockets, pages or lane rules.
 Nothing is replayed here: what was said before is in the store.
 """
 
@@ -47,11 +47,11 @@ LIMITS = ChannelLimits(
     group_rate=1000.0,
     total_rate=10_000.0,
 )
-FRAMES_KEPT = 1000  # a watcher this far behind is cut off, so that it cannot fill the memory
+SHOWN_KEPT = 1000  # a watcher this far behind is cut off, so that it cannot fill the memory
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Shown:
     """What one watcher of a lane sees: a message's text as it is now, or a file."""
 
     kind: str  # sent | revised | deleted | file | private
@@ -61,7 +61,7 @@ class Frame:
     path: str = ""
 
     def as_json(self) -> dict[str, object]:
-        """The frame for a socket or a page."""
+        """For a socket or a page."""
         buttons = [[_button(button) for button in row] for row in self.keyboard]
         return {
             "kind": self.kind,
@@ -77,39 +77,37 @@ def _button(button: Button) -> dict[str, str]:
 
 
 class Watch:
-    """The frames of one lane for one watcher, in order.
+    """What one watcher of a lane has not seen yet, in order.
 
     Of a message that changes faster than somebody reads only the newest text is kept.
     """
 
     def __init__(self) -> None:
-        self._frames: deque[Frame] = deque()
+        self._waiting: deque[Shown] = deque()
         self._there = asyncio.Event()
         self._lost = False
-        self.seen = asyncio.Event()  # something was shown since the watch began
 
-    def put(self, frame: Frame) -> None:
-        self.seen.set()
-        last = self._frames[-1] if self._frames else None
-        if last and frame.kind == last.kind == "revised" and frame.message_id == last.message_id:
-            self._frames[-1] = frame
-        elif len(self._frames) < FRAMES_KEPT:
-            self._frames.append(frame)
+    def put(self, shown: Shown) -> None:
+        last = self._waiting[-1] if self._waiting else None
+        if last and shown.kind == last.kind == "revised" and shown.message_id == last.message_id:
+            self._waiting[-1] = shown
+        elif len(self._waiting) < SHOWN_KEPT:
+            self._waiting.append(shown)
         else:
             self._lost = True
         self._there.set()
 
-    async def get(self) -> Frame:
-        """The next frame; ConnectionError once the watcher has fallen too far behind."""
-        while not self._frames:
+    async def get(self) -> Shown:
+        """The next; ConnectionError once the watcher has fallen too far behind."""
+        while not self._waiting:
             if self._lost:
                 raise ConnectionError("this watcher fell too far behind")
             self._there.clear()
             await self._there.wait()
-        return self._frames.popleft()
+        return self._waiting.popleft()
 
-    def get_nowait(self) -> Frame | None:
-        return self._frames.popleft() if self._frames else None
+    def get_nowait(self) -> Shown | None:
+        return self._waiting.popleft() if self._waiting else None
 
 
 class LocalChannel(Channel):
@@ -199,8 +197,8 @@ class LocalChannel(Channel):
             case Delete(address, message_id):
                 return self._show(address, "deleted", message_id, Part(""), ())
             case SendFile(address, path, name):
-                frame = Frame("file", self._new_id(), text=name, path=str(path))
-                return self._frame(address, frame)
+                file = Shown("file", self._new_id(), text=name, path=str(path))
+                return self._pass_on(address, file)
             case AnswerPress(press, text):
                 waiting = self._presses.get(press)
                 if waiting and not waiting.done():
@@ -222,9 +220,9 @@ class LocalChannel(Channel):
     def _show(
         self, address: Address, kind: str, message_id: str, part: Part, keyboard: Keyboard
     ) -> Done:
-        return self._frame(address, Frame(kind, message_id, part.text, keyboard))
+        return self._pass_on(address, Shown(kind, message_id, part.text, keyboard))
 
-    def _frame(self, address: Address, frame: Frame) -> Done:
+    def _pass_on(self, address: Address, shown: Shown) -> Done:
         for watch in self._watches.get(address.chat, ()):
-            watch.put(frame)
-        return Done(frame.message_id)
+            watch.put(shown)
+        return Done(shown.message_id)

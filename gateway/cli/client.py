@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.store.errors import Locked, StoreError
+from gateway.cli.border import harmless
 from gateway.config import Settings
 from gateway.paths import DATABASE
 from gateway.socket_path import LONGEST_LINE, socket_path
@@ -114,5 +115,5 @@ def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
 
 def _cell(value: Any) -> str:
     text = "" if value is None else str(value)
-    line = " ".join(text.split())
+    line = harmless(" ".join(text.split()))
     return line if len(line) <= 60 else line[:59] + "…"

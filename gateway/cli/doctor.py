@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,9 +15,12 @@ from core.clock import SystemClock
 from core.engines.acp import AcpEngine
 from core.engines.base import Engine, Finding
 from core.engines.processes import NoLedger
-from core.store import integrity
+from core.lane_ids import LOCAL
+from core.store import glance, integrity
 from core.store.errors import StoreError
+from core.wording import count
 from gateway import config
+from gateway.cli.border import as_json, harmless
 from gateway.config import BadSettings, Settings
 from gateway.parts import make_engines, wanted_channels
 from gateway.paths import DATABASE
@@ -41,7 +43,7 @@ def main(options: argparse.Namespace) -> int:
         findings = [Finding("settings", True, "all of them can be read")]
         findings += asyncio.run(_all(settings))
     if options.json:
-        print(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False, indent=2))
+        print(as_json([asdict(finding) for finding in findings]))
     else:
         _show(findings)
     return 0 if all(finding.ok for finding in findings) else 1
@@ -49,15 +51,16 @@ def main(options: argparse.Namespace) -> int:
 
 def _show(findings: Sequence[Finding]) -> None:
     for finding in findings:
-        print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}")
+        words = f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}"
+        print(harmless(words))
         if finding.fix:
-            print(f"      → {finding.fix}")
+            print(harmless(f"      → {finding.fix}"))
     wrong = sum(not finding.ok for finding in findings)
     print("All is well." if not wrong else f"{wrong} of {len(findings)} want mending.")
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [*_home(settings.home), _people(settings)]
+    findings = [*_home(settings.home), *_waiting(settings), _people(settings)]
     async for some in _parts(settings):
         findings += some
     return findings
@@ -92,12 +95,35 @@ def _database(path: Path) -> Finding:
     return Finding("database", True, f"{path.name} ({path.stat().st_size // 1000} kB) is {detail}")
 
 
+def _waiting(settings: Settings) -> list[Finding]:
+    """What waits for a platform that is not set up any more."""
+    if not (settings.home / DATABASE).exists():
+        return []
+    try:
+        waiting = glance.open_by_channel(settings.home / DATABASE)
+    except StoreError:
+        return []  # the check of the database says it
+    here = {LOCAL, *(wanted.name for wanted in wanted_channels(settings))}
+    return [
+        Finding(
+            f"{name}: not set up",
+            False,
+            f"{count(left.turns, 'turn')} and {count(left.deliveries, 'message')} wait for it",
+            "set its token again and restart: then they go on",
+        )
+        for name, left in sorted(waiting.items())
+        if name not in here
+    ]
+
+
 def _people(settings: Settings) -> Finding:
     if not settings.telegram_token:
         return Finding("people", True, "no platform is set up; the terminal of this machine is")
-    count = len(settings.admins)
-    fix = "" if count else "send /whoami to the bot, then set LANEWAY_ADMINS, or: laneway pair CODE"
-    return Finding("people", bool(count), f"{count} admins, {len(settings.members)} members", fix)
+    admins = len(settings.admins)
+    fix = (
+        "" if admins else "send /whoami to the bot, then set LANEWAY_ADMINS, or: laneway pair CODE"
+    )
+    return Finding("people", bool(admins), f"{admins} admins, {len(settings.members)} members", fix)
 
 
 async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:

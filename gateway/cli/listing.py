@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 from gateway import config
+from gateway.cli.border import as_json, harmless
 from gateway.cli.client import ask, table
 from gateway.trouble import Trouble
 
@@ -112,12 +112,13 @@ def pair(options: argparse.Namespace) -> int:
             raise Trouble(str(fault)) from fault
 
     let_in = asyncio.run(ask(config.load(), {"do": "pair", "code": options.code}, down))
-    print(f"{let_in['name'] or let_in['person']} ({let_in['person']}) is a member now.")
+    name = let_in["name"] or let_in["person"]
+    print(harmless(f"{name} ({let_in['person']}) is a member now."))
     return 0
 
 
-def _show(what: str, rows: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2))
+def _show(what: str, rows: list[dict[str, Any]], scripted: bool) -> None:
+    if scripted:
+        print(as_json(rows))
     else:
         print(table(rows, _COLUMNS[what]))

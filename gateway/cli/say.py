@@ -12,11 +12,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from gateway import config
+from gateway.cli.border import harmless
 from gateway.cli.client import Talk, talk
 from gateway.config import Settings
 from gateway.trouble import Trouble
 
-NOBODY_DECIDES = "(denied: standard input is not a terminal, so nobody can decide here)"
+NOBODY_DECIDES = (
+    "(denied: nobody can decide here. To be asked, use laneway say in a terminal, "
+    "or the buttons of a chat)"
+)
 ENDED = "the gateway ended before this was answered; laneway turns shows what became of it"
 NOT_RUNNING = "the gateway is not running here; start it in another terminal with: laneway run"
 
@@ -46,9 +50,9 @@ async def _follow(gateway: Talk) -> str:
     screen, status = Screen(), ""
     with _questions(gateway) as questions:
         async for answer in gateway.answers():
-            if frame := answer.get("frame"):
-                screen.show(frame)
-                questions.see(frame)
+            if shown := answer.get("shown"):
+                screen.show(shown)
+                questions.see(shown)
             status = answer.get("end", status)
     screen.end()
     if not status:
@@ -64,11 +68,11 @@ class Questions:
         self._open: dict[str, list[dict[str, str]]] = {}
         self._typed = b""
 
-    def see(self, frame: dict[str, Any]) -> None:
+    def see(self, shown: dict[str, Any]) -> None:
         """A message came, changed or went, and its buttons with it."""
-        ident = frame["message_id"]
+        ident = shown["message_id"]
         before = self._open.pop(ident, [])
-        if buttons := [button for row in frame["buttons"] for button in row]:
+        if buttons := [button for row in shown["buttons"] for button in row]:
             self._open[ident] = buttons
             if buttons != before:
                 self.offer()
@@ -76,7 +80,7 @@ class Questions:
     def offer(self) -> None:
         """Say which numbers stand for what."""
         if self._open:
-            labels = [button["label"] for button in list(self._open.values())[-1]]
+            labels = [harmless(button["label"]) for button in list(self._open.values())[-1]]
             offer = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
             print(f"\n[{offer}] ", end="", flush=True)
 
@@ -109,10 +113,10 @@ class Questions:
 class Unattended(Questions):
     """Nobody is there to decide: an agent's question is answered with no, the rest is left."""
 
-    def see(self, frame: dict[str, Any]) -> None:
-        buttons = {button["label"]: button["id"] for row in frame["buttons"] for button in row}
+    def see(self, shown: dict[str, Any]) -> None:
+        buttons = {button["label"]: button["id"] for row in shown["buttons"] for button in row}
         if "Allow" in buttons and "Deny" in buttons:
-            self._gateway.send({"press": buttons["Deny"], "message_id": frame["message_id"]})
+            self._gateway.send({"press": buttons["Deny"], "message_id": shown["message_id"]})
             print(f"\n{NOBODY_DECIDES}", file=sys.stderr)
 
 
@@ -147,14 +151,15 @@ class Screen:
         self._shown: dict[str, str] = {}
         self._last: str | None = None  # of the message printed last
 
-    def show(self, frame: dict[str, Any]) -> None:
+    def show(self, shown: dict[str, Any]) -> None:
         """Print what is new: the rest of a text that grew, or a text that is another one now."""
-        kind, ident, text = frame["kind"], frame["message_id"], unescaped(frame["text"])
+        kind, ident = shown["kind"], shown["message_id"]
+        text = harmless(unescaped(shown["text"]))
         if kind == "deleted":
             self._shown.pop(ident, None)
             return
         if kind == "file":
-            text = f"[file {text}: {frame['path']}]"
+            text = f"[file {text}: {harmless(shown['path'])}]"
         before = self._shown.get(ident, "")
         if text == before:
             return

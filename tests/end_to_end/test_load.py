@@ -22,7 +22,7 @@ async def converse(home: Path, lane: str) -> None:
             assert gateway is not None
             gateway.send({"do": "say", "lane": lane, "text": f"/say {lane} {number}"})
             async for answer in gateway.answers():
-                shown = answer.get("frame", {}).get("text", shown)
+                shown = answer.get("shown", {}).get("text", shown)
                 if "end" in answer:
                     assert answer["end"] == "done"
         assert shown == f"{lane} {number}"

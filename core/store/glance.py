@@ -1,0 +1,34 @@
+"""What can be seen in a database without opening it for work; for checks, also while it is in use.
+
+It changes nothing, not even beside the file, and takes no lock.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.store.errors import StoreError
+from core.store.integrity import untouched
+from core.store.queries import queries
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """What of a channel is not over."""
+
+    turns: int = 0
+    deliveries: int = 0
+
+
+def open_by_channel(path: Path) -> Mapping[str, Open]:
+    """How much waits to run or to be sent, by channel. Raises StoreError when it cannot be read."""
+    try:
+        with untouched(path) as connection:
+            turns = dict(connection.execute(queries()["report.open_turns"].sql).fetchall())
+            sends = dict(connection.execute(queries()["report.open_deliveries"].sql).fetchall())
+    except sqlite3.Error as fault:
+        raise StoreError(f"it cannot be read just now: {fault}") from fault
+    return {name: Open(turns.get(name, 0), sends.get(name, 0)) for name in {*turns, *sends}}
