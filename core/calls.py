@@ -15,6 +15,7 @@ from typing import Any
 from core.channel import Action, Channel, Done, RateLimited, SendError, Uncertain
 from core.clock import Clock
 from core.gate import Gate
+from core.guard import OnFault, fault_of, guarded
 from core.messages import Address
 from core.rates import Rank, Ticket
 from core.store import reads
@@ -65,9 +66,12 @@ class Calls:
         self._gates: dict[str, Gate] = {}
         self._lanes: OrderedDict[str, tuple[Address, bool]] = OrderedDict()
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    def spawn(
+        self, work: Coroutine[Any, Any, object], name: str, on_fault: OnFault | None = None
+    ) -> asyncio.Task[None]:
+        """A task of the outbox. Whatever breaks it ends it alone, and is logged."""
         assert self.group is not None, "calls are made only while the outbox runs"
-        return self.group.create_task(work, name=name)
+        return guarded(self.group, work, name, on_fault)
 
     async def finished(self, task: asyncio.Task[None], seconds: float) -> bool:
         """Wait for a task of this group, at most so long; it is left running."""
@@ -122,7 +126,8 @@ class Calls:
             if self._moves.get((old.channel, old.chat)) == new_chat:
                 return
             log.info("%s moved to %s", old.place, new_chat)
-            await self._moved(old, new_chat)
+            # The platform has moved it whatever we can store: calls go there from now on.
+            await fault_of(self._moved(old, new_chat), f"the move of {old.place}")
             self.moved(old.channel, old.chat, new_chat)
 
     def moved(self, channel: str, old_chat: str, new_chat: str) -> None:

@@ -24,6 +24,7 @@ from core.channel import (
     MessageGone,
     NotSent,
     RateLimited,
+    Refused,
     Revise,
     Send,
     SendError,
@@ -131,6 +132,14 @@ class Delivering:
         while self._in_flight:
             self._landed.clear()
             await self._landed.wait()
+
+    def broken(self, delivery: Delivery) -> Outcome:
+        """How a delivery ends that broke on our side: with the mark, it may be there."""
+        error = Refused("a fault inside the gateway; its log says more")
+        self._unwanted.discard(delivery.id)
+        if delivery.id in self._in_flight:
+            return Outcome(DeliveryState.UNCERTAIN, error=error)
+        return Outcome(DeliveryState.FAILED, error=error)
 
     def landed(self, delivery: int) -> None:
         """What became of a delivery is stored."""

@@ -27,7 +27,6 @@ from core.channel import (
 from core.messages import Keyboard, Part
 from core.rates import Rank
 from core.store import rows
-from core.store.errors import Poisoned
 from core.store.records import Delivery, DeliveryKind, DeliveryState
 from core.store.rows import Row
 
@@ -71,6 +70,10 @@ class Preview:
     place: str = ""  # of the chat it was sent to
     task: asyncio.Task[None] | None = None
 
+    def broke(self, fault: Exception) -> None:
+        """No further frame; the answer still finds what is there."""
+        self.ended = True
+
     @property
     def frame(self) -> str:
         return "\n\n".join(piece for piece in (self.text, self.footer) if piece)
@@ -101,7 +104,8 @@ class Previews:
             return
         preview.text, preview.footer, preview.keyboard = text, footer, keyboard
         if preview.task is None and preview.frame != preview.shown:
-            preview.task = self._calls.spawn(self._write(preview), f"preview of turn {turn}")
+            name = f"preview of turn {turn}"
+            preview.task = self._calls.spawn(self._write(preview), name, preview.broke)
 
     def shows(self, turn: int) -> bool:
         """Whether a message of it is there or may be there."""
@@ -180,7 +184,7 @@ class Previews:
                     await self._show(preview, place)
             if preview.closed:
                 await self._store.save(*self._ending(preview))
-        except (Unreachable, Poisoned) as reason:
+        except Unreachable as reason:
             preview.ended = True
             log.info("turn %d has no preview: %s", preview.turn, reason)
         finally:

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from core.calls import Calls, Moved, Unreachable
 from core.channel import Channel, SendError
 from core.clock import Clock
-from core.delivering import NONCE_TIME, Delivering, Outcome, takes_away
+from core.delivering import NONCE_TIME, Delivering, Holding, Outcome, takes_away
 from core.frames import Previews
+from core.guard import fault_of
 from core.messages import Address, Keyboard, Receipt, clean
 from core.rates import Rank, Ticket
 from core.signs import Signs
@@ -219,19 +220,33 @@ class Outbox:
         while line.queue:
             delivery = line.queue[0]
             line.busy = True
-            try:
-                outcome = await self._delivering.carry_out(delivery, line.rank, holding)
-            except Unreachable as reason:
-                # It stays pending in the store: the channel may be set up again.
-                log.error("delivery %d waits: %s", delivery.id, reason)
-            else:
-                await self._settle(delivery, outcome)
+            work = self._to_its_end(delivery, line.rank, holding)
+            if await fault_of(work, f"delivery {delivery.id} in {line.lane}"):
+                await self._set_aside(delivery)
             line.busy = False
             line.queue.popleft()
         del self._lines[(line.lane, line.urgent)]
         self._ended.set()
         if not self._lines:
             self._empty.set()
+
+    async def _to_its_end(
+        self, delivery: Delivery, rank: Callable[[], Rank], holding: Holding
+    ) -> None:
+        try:
+            outcome = await self._delivering.carry_out(delivery, rank, holding)
+        except Unreachable as reason:
+            # It stays pending in the store: the channel may be set up again.
+            log.error("delivery %d waits: %s", delivery.id, reason)
+        else:
+            await self._settle(delivery, outcome)
+
+    async def _set_aside(self, delivery: Delivery) -> None:
+        """A delivery that broke costs none behind it; whoever counts on it hears that it failed."""
+        outcome = self._delivering.broken(delivery)
+        settling = self._settle(delivery, outcome)
+        await fault_of(settling, f"the end of delivery {delivery.id} in {delivery.lane}")
+        self._delivering.landed(delivery.id)
 
     async def _settle(self, delivery: Delivery, outcome: Outcome) -> None:
         sent = outcome.state is DeliveryState.SENT

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from core import wording
 from core.channel import Channel, Forbidden, SendError, ThreadGone
 from core.clock import Clock
+from core.guard import fault_of
 from core.items import Item, Take
 from core.lane_ids import channel_of
 from core.store import reads
@@ -42,11 +43,15 @@ class Undelivered:
             delivery, error = await self._failed.get()
             if delivery.turn is not None and delivery.turn not in self._told:
                 self._told.append(delivery.turn)
-                told = await self._tell(delivery, delivery.turn, error)
-                if told:
-                    await take(Item(deliveries=told))
+                telling = self._tell(take, delivery, delivery.turn, error)
+                await fault_of(telling, f"telling that turn {delivery.turn} was not delivered")
 
-    async def _tell(self, delivery: Delivery, turn: int, error: SendError) -> list[Delivery]:
+    async def _tell(self, take: Take, delivery: Delivery, turn: int, error: SendError) -> None:
+        told = await self._words(delivery, turn, error)
+        if told:
+            await take(Item(deliveries=told))
+
+    async def _words(self, delivery: Delivery, turn: int, error: SendError) -> list[Delivery]:
         asked = await reads.turn(self._store, turn)
         lane = await reads.lane(self._store, delivery.lane)
         if asked is None or lane is None:

@@ -182,7 +182,7 @@ def watched(store: Store, clock: FakeClock) -> Store:
 
     for name in ("commit", "save", "fetch"):
         setattr(store, name, counting(getattr(store, name)))
-    clock.watch(lambda: busy > 0 and not store.trouble)
+    clock.watch(lambda: store.busy or (busy > 0 and not store.trouble))
     return store
 
 
