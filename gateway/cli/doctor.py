@@ -133,8 +133,13 @@ async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
     with tempfile.TemporaryDirectory(prefix="laneway-doctor-") as elsewhere:
         # What an engine leaves behind at a check is none of the home's.
         apart = replace(settings, home=Path(elsewhere))
-        async for some in _engines(apart, make_engines(apart, SystemClock(), NoLedger())):
-            yield some
+        engines = make_engines(apart, SystemClock(), NoLedger())
+        try:
+            async for some in _engines(apart, engines):
+                yield some
+        finally:
+            for engine in engines.values():
+                await engine.close()
 
 
 async def _engines(
