@@ -8,22 +8,27 @@ burst of messages makes one notice and a message that starts at once makes none.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from core import wording
 from core.channel import Channel
 from core.clock import Clock
 from core.engines.base import Abilities
+from core.guard import fault_of
 from core.items import Item, Take
 from core.lanes import Lanes, LaneView
 from core.lanes.lane import Phase
 from core.messages import Button, Keyboard, Part, Style
 from core.store import reads, rows
+from core.store.errors import Poisoned
 from core.store.records import ButtonRow, Delivery, DeliveryKind, DeliveryState, revises
 from core.store.rows import Row
 from core.store.store import Store
+
+log = logging.getLogger("laneway.notices")
 
 SETTLE = 0.3  # seconds a change is waited out before it is shown
 
@@ -46,6 +51,16 @@ class _Shown:
     first: int  # the delivery that made the message; later ones revise it
     text: str
     keyboard: Keyboard
+    why: str = ""  # the text as it would be if no time passed
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What is to be said in a lane, and what stands there then; None: nothing."""
+
+    lane: str
+    item: Item
+    shown: _Shown | None
 
 
 class Notices:
@@ -71,6 +86,15 @@ class Notices:
         self._changed[lane] = None
         self._wake.set()
 
+    def all_changed(self) -> None:
+        """What every waiting lane waits for may be different: its place, a pause, a limit.
+
+        Costs next to nothing, however often it is called: only notices that stand somewhere are
+        looked at, and only those that say something else are written.
+        """
+        if self._shown:
+            self._wake.set()
+
     async def restore(self) -> None:
         """Take over the notices that an earlier process left on the screen."""
         for left in await reads.waiting_notices(self._store):
@@ -84,35 +108,56 @@ class Notices:
             await self._wake.wait()
             self._wake.clear()
             await self._clock.sleep(SETTLE)
-            changed, self._changed = list(self._changed), {}
-            items = [item for lane in changed if (item := self._item(lane, lookout))]
-            if items:
-                await take(*items)
+            await fault_of(self._show(take, lookout), "showing what waits")
 
-    def _item(self, lane: str, lookout: Lookout) -> Item | None:
+    async def _show(self, take: Take, lookout: Lookout) -> None:
+        named, self._changed = self._changed, {}
+        changes: list[_Change] = []
+        for lane in (*named, *(lane for lane in self._shown if lane not in named)):
+            try:
+                change = self._change(lane, lookout, lane in named)
+            except Exception:  # one lane's, whatever it is; the others are shown
+                log.exception("what waits in %s cannot be shown", lane)
+            else:
+                changes += [change] if change else []
+        if not changes:
+            return
+        try:
+            accepted = await take(*(change.item for change in changes))
+        except Poisoned as fault:
+            accepted = fault.accepted
+        for change, stored in zip(changes, accepted, strict=True):
+            # What was set aside is not tried again before something else is to be said.
+            if change.shown is None:
+                self._shown.pop(change.lane, None)
+            elif stored or change.lane in self._shown:
+                self._shown[change.lane] = change.shown
+
+    def _change(self, lane: str, lookout: Lookout, named: bool) -> _Change | None:
+        """``named``: something happened in this lane, so the time it shows is worth an edit."""
         view = lookout.view(lane)
         shown = self._shown.get(lane)
         if view is None or not view.waiting:
             return self._removed(lane, shown) if shown else None
-        text = self._text(view, lookout)
+        text, why = self._text(view, lookout), self._text(view, lookout, timeless=True)
         if shown is None:
-            return self._first(lane, view, text, lookout)
-        if shown.text == text:
+            return self._first(lane, view, text, why, lookout)
+        if shown.text == text or (not named and shown.why == why):
             return None
-        self._shown[lane] = _Shown(shown.first, text, shown.keyboard)
-        return Item(deliveries=[self._delivery(lane, text, shown.keyboard, revises(shown.first))])
+        delivery = self._delivery(lane, text, shown.keyboard, revises(shown.first))
+        return _Change(lane, Item(deliveries=[delivery]), replace(shown, text=text, why=why))
 
-    def _first(self, lane: str, view: LaneView, text: str, lookout: Lookout) -> Item:
+    def _first(self, lane: str, view: LaneView, text: str, why: str, lookout: Lookout) -> _Change:
         keyboard, buttons = self._buttons(lane, view, lookout)
         delivery = self._delivery(lane, text, keyboard, "")
-        self._shown[lane] = _Shown(delivery.id, text, keyboard)
-        return Item(deliveries=[delivery], rows=buttons)
+        item = Item(deliveries=[delivery], rows=buttons)
+        return _Change(lane, item, _Shown(delivery.id, text, keyboard, why))
 
-    def _removed(self, lane: str, shown: _Shown) -> Item:
+    def _removed(self, lane: str, shown: _Shown) -> _Change:
         """A revision without text takes the message away."""
-        del self._shown[lane]
         gone = rows.delivery_state(shown.first, DeliveryState.WITHDRAWN)
-        return Item(deliveries=[self._delivery(lane, "", (), revises(shown.first))], rows=[gone])
+        delivery = self._delivery(lane, "", (), revises(shown.first))
+        return _Change(lane, Item(deliveries=[delivery], rows=[gone]), None)
 
     def _delivery(self, lane: str, text: str, keyboard: Keyboard, target: str) -> Delivery:
         part = self._channel_of(lane).render(text)[0] if text else Part("")
@@ -121,14 +166,14 @@ class Notices:
             keyboard=keyboard, target=target, created_at=self._clock.now(),
         )  # fmt: skip
 
-    def _text(self, view: LaneView, lookout: Lookout) -> str:
+    def _text(self, view: LaneView, lookout: Lookout, *, timeless: bool = False) -> str:
         waiting, lanes = len(view.waiting), lookout.lanes
         if lanes.draining:
             return wording.waiting_restart(waiting)
         if view.paused:
             return wording.waiting_paused(waiting)
         if view.main is not None:
-            since = lookout.since(view.main.id)
+            since = None if timeless else lookout.since(view.main.id)
             ms = self._clock.now() - since if since else 0
             asking = view.phase is Phase.ASKING
             return wording.waiting_behind(waiting, view.main.label, ms, asking)

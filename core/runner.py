@@ -256,6 +256,7 @@ class Runner:
                     pass
         for lane in touched:
             self._notices.changed(lane)
+        self._notices.all_changed()  # a slot, a pause or a limit concerns lanes of no command
 
     def _saved(self, turn: Turn) -> None:
         self.telling.receipt(turn, self._sources.get(turn.id, ()))
