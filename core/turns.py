@@ -166,6 +166,17 @@ class SideAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class AsideAsked:
+    """A waiting message is to be answered on the side; where that cannot be, it stays waiting."""
+
+    turn: int
+    lane: str
+    person: str
+    admin: bool = False
+    can_side: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SteerAsked:
     """A waiting message is to be offered to the running turn."""
 
@@ -191,16 +202,23 @@ class SteerRefused:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """``turn`` is set by a stop button: it does nothing once that turn is over."""
+    """``turn`` is set by a stop button: it does nothing once that turn is over.
+
+    A stop takes effect before it is stored. ``first`` is the main turn that it found then: one
+    that has started since counts as the waiting message that it was.
+    """
 
     lane: str
     person: str
     admin: bool = False
     turn: int | None = None
+    first: Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SkipAsked:
+    """With a ``turn`` it ends that one and no later one."""
+
     lane: str
     person: str
     kind: StopKind = StopKind.SKIP
@@ -324,7 +342,7 @@ class DrainEnded:
 
 
 Event = (
-    Arrived | Edited | SideAsked | SteerAsked | SteerTaken | SteerRefused | StopAsked
+    Arrived | Edited | SideAsked | AsideAsked | SteerAsked | SteerTaken | SteerRefused | StopAsked
     | SkipAsked | DropAsked | Prompted | Unsent | Asked | Answered | Finished | Ended
     | Renewed | Configured | LimitsChanged | PauseAsked | ResumeAsked | DrainAsked | DrainEnded
 )  # fmt: skip
@@ -406,6 +424,7 @@ class Refusal(StrEnum):
     NOT_YOURS = "not yours"
     NOTHING_RUNS = "nothing runs"
     NOT_WAITING = "not waiting"
+    OVER = "over already"
     PAUSED = "paused"
     DRAINING = "shutting down"
 

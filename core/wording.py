@@ -115,12 +115,12 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
         case Refusal.NO_SIDE:
             return (
                 "The agent of this thread cannot answer on the side, so I did not ask it. "
-                "Send the question without /btw and it waits its turn."
+                "Press *queue it*, or send it without /btw, and it waits its turn."
             )
         case Refusal.SIDE_BUSY:
             return (
                 "A side answer is already being written. "
-                "Ask again when it is there, or send the question without /btw to queue it."
+                "Ask again when it is there, or press *queue it* and it waits its turn."
             )
         case Refusal.NO_STEER:
             return "The running turn cannot take a message now. It stays in the queue."
@@ -130,10 +130,18 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
             return "Nothing runs here."
         case Refusal.NOT_WAITING:
             return "That message does not wait any more."
+        case Refusal.OVER:
+            return "That turn is over already; what runs now goes on."
         case Refusal.PAUSED:
-            return f"Paused here, so {it} was not started. Ask again after /resume."
+            return (
+                f"Paused here, so {it} was not started. Ask again after /resume, "
+                "or press *queue it* and it runs then."
+            )
         case Refusal.DRAINING:
-            return f"I am shutting down, so {it} was not started. Send it again in a minute."
+            return (
+                f"I am shutting down, so {it} was not started. Send it again in a minute, "
+                "or press *queue it* and it runs after that."
+            )
 
 
 def refuse(command: Refuse, limit: int | None = None) -> str:
@@ -178,7 +186,25 @@ def tell(command: Tell, names: Names) -> str:
         case News.SIDE_CUT_OFF:
             return f"A restart cut off the side answer to {what}. Press *ask again* to repeat it."
         case News.DENIED:
-            return refusal(command.reason or Refusal.NOT_YOURS, turn.label if turn else "")
+            return _denied(command.reason or Refusal.NOT_YOURS, turn)
+
+
+def _denied(reason: Refusal, turn: Turn | None) -> str:
+    """Why nothing was done about a message; one that waits is not lost by it."""
+    it = quoted(turn.label) if turn else "That"
+    if turn is None or turn.status is not Status.WAITING:
+        return refusal(reason, turn.label if turn else "")
+    match reason:
+        case Refusal.NO_SIDE:
+            return f"{it} cannot be answered on the side here; it keeps its place in the queue."
+        case Refusal.SIDE_BUSY:
+            return f"A side answer is already being written; {it} keeps its place in the queue."
+        case Refusal.PAUSED:
+            return f"Paused here; {it} keeps its place in the queue and runs after /resume."
+        case Refusal.DRAINING:
+            return f"I am restarting; {it} keeps its place and runs after that."
+        case _:
+            return refusal(reason, turn.label)
 
 
 def _whose(turn: Turn, by: str, names: Names) -> str:

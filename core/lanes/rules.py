@@ -15,6 +15,7 @@ from core.lanes.lane import UNDER_WAY, Hold, Lane, LaneView, Phase
 from core.lanes.step import Step
 from core.turns import (
     Arrived,
+    AsideAsked,
     Busy,
     Command,
     Configured,
@@ -40,7 +41,7 @@ from core.turns import (
     StopKind,
     Turn,
 )
-from core.waiting import full, merged, queued
+from core.waiting import find, full, merged, queued, without
 
 AT_WORK = frozenset({Phase.STARTING, Phase.RUNNING})
 
@@ -57,6 +58,8 @@ class Lanes:
                 self._arrived(event, step)
             case SideAsked():
                 self._side_asked(event, step)
+            case AsideAsked():
+                self._aside_asked(event, step)
             case PauseAsked():
                 self._hold(event, step, paused=True)
             case ResumeAsked():
@@ -206,7 +209,7 @@ class Lanes:
         drain, in which running turns have their time.
         """
         turn, draining = event.turn, step.door.draining
-        if turn.origin is not Origin.PERSON or turn.kind is not Kind.MAIN:
+        if not _is_message(turn):
             return Busy.QUEUE
         match event.busy:
             case Busy.SIDE if self._no_side(lane, event.can_side):
@@ -232,6 +235,20 @@ class Lanes:
             step.refuse(event.turn, reason)
         else:
             self._start_side(lane, event.turn, step)
+
+    def _aside_asked(self, event: AsideAsked, step: Step) -> None:
+        """The message leaves the queue for a side answer, as the turn it is, in this one step."""
+        lane = self._board.get(event.lane)
+        turn = find(lane.waiting, event.turn) if lane else None
+        if lane is None or turn is None or turn.offered_to is not None:
+            step.deny(event.lane, event.person, Refusal.NOT_WAITING)
+        elif turn.person != event.person and not event.admin:
+            step.deny(event.lane, event.person, Refusal.NOT_YOURS, turn)
+        elif reason := self._no_side(lane, event.can_side and _is_message(turn)):
+            step.deny(event.lane, event.person, reason, turn)
+        else:
+            rest = replace(lane, waiting=without(lane.waiting, turn.id))
+            self._start_side(rest, turn, step)
 
     def _no_side(self, lane: Lane, can_side: bool) -> Refusal | None:
         door = self._board.door
@@ -348,6 +365,11 @@ class Lanes:
         step.do(Start(turn))
         rest = lane.waiting[1:]
         self._board.put(replace(lane, main=turn, folder=lane.facts.folder, waiting=rest))
+
+
+def _is_message(turn: Turn) -> bool:
+    """Said by a person, for this lane's agent; not a job, a continued turn or a compaction."""
+    return turn.origin is Origin.PERSON and turn.kind is Kind.MAIN
 
 
 def _started(lane: Lane, turn: Turn, step: Step) -> Turn:

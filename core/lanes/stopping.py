@@ -48,6 +48,7 @@ def stop(lane: Lane, event: StopAsked, step: Step) -> Lane:
     """Ends what runs in the lane and drops what waits now; later messages are kept.
 
     Of what waits one's own goes; all of it if an admin asks, or the person whose turn runs.
+    A turn that started after the stop was carried out from memory is treated like what waits.
     A button under a side answer ends that side answer.
     """
     by = Stop(StopKind.STOP, event.person)
@@ -57,7 +58,10 @@ def stop(lane: Lane, event: StopAsked, step: Step) -> Lane:
         if side := find(lane.sides, event.turn):
             return _stop_one(lane, side, by, step)
     main = lane.main if lane.main and not lane.main.status.over else None
-    everything = event.admin or (main is not None and main.person == event.person)
+    found = event.first or main
+    everything = event.admin or (found is not None and found.person == event.person)
+    if main and found and main.id != found.id and not (everything or main.person == event.person):
+        main = None  # nobody asked for its end
     lane, dropped = _emptied(lane, by, step, everything=everything)
     withdrawn = any(turn.stop is not None for turn in lane.waiting)
     ends: list[Turn] = []
@@ -82,7 +86,9 @@ def skip(lane: Lane, event: SkipAsked, step: Step) -> Lane:
     turn = lane.main if event.turn is None else _running(lane, event.turn)
     if turn is not None and not turn.status.over:
         return _stop_one(lane, turn, Stop(event.kind, event.person), step, told=by_person)
-    if by_person and event.turn is None:
+    if by_person and event.turn is not None:
+        step.deny(event.lane, event.person, Refusal.OVER)
+    elif by_person:
         step.do(Tell(News.NOTHING, event.lane, by=event.person))
     return lane
 

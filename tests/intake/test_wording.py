@@ -122,3 +122,12 @@ def test_an_engines_error_is_quoted_and_the_next_step_is_told() -> None:
     assert "\n" not in text
     assert "@everyone" not in text
     assert "The thread is free" in text
+
+
+@pytest.mark.parametrize("reason", list(Refusal))
+def test_a_message_that_waits_is_never_said_to_be_gone(reason: Refusal) -> None:
+    told = Tell(News.DENIED, "lane", turn(status=Status.WAITING), ANA, reason=reason)
+    text = wording.tell(told, name)
+    assert "not started" not in text
+    assert "did not ask" not in text
+    assert "queue it" not in text

@@ -328,6 +328,30 @@ FAULTS = [
         "elif endings.deliberate(turn.stop) or not endings.deliberate(stop):",
         "else:",
     ),
+    Fault(
+        "a late stop hits whatever runs by then",
+        "core/lanes/stopping.py",
+        "        main = None  # nobody asked for its end\n",
+        "        pass\n",
+    ),
+    Fault(
+        "a late stop forgets whose turn it found",
+        "core/lanes/stopping.py",
+        "    found = event.first or main\n",
+        "    found = main\n",
+    ),
+    Fault(
+        "a late stop lets go what it would have dropped",
+        "core/lanes/stopping.py",
+        "main.id != found.id and not (everything or main.person == event.person):",
+        "main.id != found.id:",
+    ),
+    Fault(
+        "a late skip hits whatever runs by then",
+        "core/lanes/stopping.py",
+        "turn = lane.main if event.turn is None else _running(lane, event.turn)",
+        "turn = lane.main",
+    ),
     # Ends
     Fault(
         "late reports end the present turn",
@@ -434,6 +458,36 @@ FAULTS = [
         "core/lanes/rules.py",
         "        if self._holds(lane):\n            return Refusal.PAUSED\n",
         "",
+    ),
+    Fault(
+        "a message moved aside stays in the queue too",
+        "core/lanes/rules.py",
+        "rest = replace(lane, waiting=without(lane.waiting, turn.id))",
+        "rest = lane",
+    ),
+    Fault(
+        "anyone moves a message aside",
+        "core/lanes/rules.py",
+        "        elif turn.person != event.person and not event.admin:\n",
+        "        elif False:\n",
+    ),
+    Fault(
+        "an offered message is moved aside",
+        "core/lanes/rules.py",
+        "if lane is None or turn is None or turn.offered_to is not None:",
+        "if lane is None or turn is None:",
+    ),
+    Fault(
+        "a message is moved aside whatever stands against it",
+        "core/lanes/rules.py",
+        "self._no_side(lane, event.can_side and _is_message(turn))",
+        "None",
+    ),
+    Fault(
+        "a job's turn is moved aside",
+        "core/lanes/rules.py",
+        "event.can_side and _is_message(turn)",
+        "event.can_side",
     ),
     # The draft
     Fault(

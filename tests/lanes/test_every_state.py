@@ -152,6 +152,8 @@ def message_acts(world: World, setting: Setting, turn: int) -> Iterator[Act]:
         yield partial(World.refuse, turn=turn)
     elif Busy.STEER in setting.modes and not _given(world, world.saved[turn].lane):
         yield partial(World.steer, turn=turn, person=person)
+    if setting.sides:
+        yield partial(World.move_aside, turn=turn, person=person)
     if setting.stops:
         yield partial(World.drop, turn=turn, person=person)
 

@@ -21,10 +21,12 @@ from core.turns import (
     Origin,
     Prompted,
     Result,
+    StartSide,
     Status,
     SteerRefused,
     SteerTaken,
     StopKind,
+    Tell,
     Unsent,
 )
 from tests.lanes.oracle import check
@@ -105,9 +107,34 @@ class Histories(RuleBasedStateMachine):
         self.world.aside(lane, person, can_side=not unable)
         self.check()
 
+    @precondition(lambda self: self.waiting())
+    @rule(data=st.data(), person=people, admin=rarely, unable=rarely)
+    def move_aside(self, data: st.DataObject, person: str, admin: bool, unable: bool) -> None:
+        turn = self.one(data, self.waiting())
+        self.world.move_aside(turn, person, admin=admin, can_side=not unable)
+        started = [command.turn.id for command in self.world.said(StartSide)]
+        assert started == ([turn] if self.world.status(turn) is Status.STARTING else [])
+        assert bool(started) is not bool(self.world.said(Tell))
+        self.check()
+
     @rule(lane=lanes, person=people, admin=rarely)
     def stop(self, lane: str, person: str, admin: bool) -> None:
         self.world.stop(lane, person, admin=admin)
+        self.check()
+
+    @precondition(lambda self: self.world.saved)
+    @rule(data=st.data(), lane=lanes, person=people, skips=st.booleans())
+    def late_stop(self, data: st.DataObject, lane: str, person: str, skips: bool) -> None:
+        """A stop that found another turn when it was carried out than runs when it is stored."""
+        found = self.one(data, list(self.world.saved))
+        view = self.world.lanes.view(lane)
+        main = view.main if view and view.main and view.main.id != found else None
+        theirs = main is not None and person in (main.person, self.world.saved[found].person)
+        if skips:
+            self.world.skip(lane, person, turn=found)
+        else:
+            self.world.stop(lane, person, first=found)
+        assert main is None or main.id not in self.world.cancels or (theirs and not skips)
         self.check()
 
     @precondition(lambda self: self.world.saved)

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from core.turns import Cancel, Kind, News, Prompt, Refusal, Result, StartSide, Status, StopKind
+from core.turns import (
+    Busy,
+    Cancel,
+    Kind,
+    News,
+    Origin,
+    Prompt,
+    Refusal,
+    Result,
+    StartSide,
+    Status,
+    StopKind,
+)
 from tests.lanes.world import World
 
 
@@ -212,3 +224,124 @@ def test_a_stopped_one_is_stopped_after_a_crash_too() -> None:
     world.crash()
     assert world.status(side) is Status.STOPPED
     assert world.news == []
+
+
+# A waiting message that is answered on the side instead
+
+
+def test_a_waiting_message_becomes_a_side_answer_in_one_step() -> None:
+    world = World()
+    world.working()
+    first, second = world.say(), world.say()
+    world.move_aside(first)
+    assert [command.turn.id for command in world.said(StartSide)] == [first]
+    assert world.saved[first].kind is Kind.SIDE
+    assert world.order() == [second]
+    assert world.news == []
+
+
+def test_one_that_waits_for_a_slot_can_be_answered_on_the_side_too() -> None:
+    world = World(running=1)
+    world.working("a")
+    waiting = world.say("b")
+    world.move_aside(waiting)
+    assert world.status(waiting) is Status.STARTING
+    assert world.lanes.lanes_waiting == 0
+
+
+def test_what_stood_behind_it_starts_if_it_can() -> None:
+    world = World(per_person=1)
+    world.working("a", "ann")
+    anns, bobs = world.say("b", "ann"), world.say("b", "bob")
+    world.move_aside(anns)
+    assert world.started == [bobs]
+
+
+def test_pieces_that_were_collected_into_it_go_along() -> None:
+    world = World()
+    world.working()
+    first = world.say(busy=Busy.COLLECT)
+    world.say(busy=Busy.COLLECT)
+    world.move_aside(first)
+    assert world.saved[first].pieces == 2
+    assert world.order() == []
+
+
+def test_without_the_ability_it_stays_waiting_with_the_reason() -> None:
+    world = World()
+    world.working()
+    waiting = world.say()
+    world.move_aside(waiting, can_side=False)
+    assert world.denial is Refusal.NO_SIDE
+    assert world.order() == [waiting]
+
+
+def test_beside_another_side_answer_it_stays_waiting_with_the_reason() -> None:
+    world = World()
+    world.working()
+    world.aside()
+    waiting = world.say()
+    world.move_aside(waiting)
+    assert world.denial is Refusal.SIDE_BUSY
+    assert world.order() == [waiting]
+
+
+def test_in_a_pause_and_in_a_drain_it_stays_waiting_with_the_reason() -> None:
+    world = World()
+    world.working()
+    waiting = world.say()
+    world.pause()
+    world.move_aside(waiting)
+    assert world.denial is Refusal.PAUSED
+    world.resume()
+    world.drain()
+    world.move_aside(waiting)
+    assert world.denial is Refusal.DRAINING
+    assert world.order() == [waiting]
+
+
+def test_only_its_sender_or_an_admin_has_it_answered_on_the_side() -> None:
+    world = World()
+    world.working()
+    waiting = world.say(person="bob")
+    world.move_aside(waiting, person="ann")
+    assert world.denial is Refusal.NOT_YOURS
+    world.move_aside(waiting, person="ann", admin=True)
+    assert world.status(waiting) is Status.STARTING
+
+
+def test_what_runs_already_or_is_offered_is_not_answered_on_the_side_as_well() -> None:
+    world = World()
+    main = world.working()
+    world.move_aside(main)
+    assert world.denial is Refusal.NOT_WAITING
+    offered = world.say(busy=Busy.STEER)
+    world.move_aside(offered)
+    assert world.denial is Refusal.NOT_WAITING
+    assert world.order() == [offered]
+    world.complete(main)
+    world.move_aside(main)
+    assert world.denial is Refusal.NOT_WAITING
+    assert world.said(StartSide) == []
+
+
+def test_jobs_and_compactions_are_not_answered_on_the_side() -> None:
+    world = World()
+    world.working()
+    job = world.say(origin=Origin.SCHEDULE)
+    compaction = world.say(kind=Kind.COMPACT)
+    for turn in (job, compaction):
+        world.move_aside(turn)
+        assert world.denial is Refusal.NO_SIDE
+    assert world.order() == [job, compaction]
+
+
+def test_a_message_moved_aside_is_never_a_main_turn_after_a_crash() -> None:
+    world = World()
+    world.working()
+    waiting = world.say()
+    world.move_aside(waiting)
+    world.crash()
+    assert world.status(waiting) is Status.INTERRUPTED
+    assert (News.SIDE_CUT_OFF, waiting) in world.news
+    assert world.started == []

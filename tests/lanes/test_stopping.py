@@ -240,16 +240,58 @@ def test_a_skip_where_nothing_runs_is_told_so() -> None:
     assert world.news == [(News.NOTHING, None)]
 
 
-def test_a_skip_of_a_turn_that_is_over_does_nothing() -> None:
+def test_a_skip_of_a_turn_that_is_over_ends_no_later_one_and_says_so() -> None:
+    world = World()
+    turn = world.working()
+    later = world.say()
+    world.complete(turn)
+    assert world.started == [later]
+    world.skip(turn=turn)
+    assert world.cancels == []
+    assert world.denial is Refusal.OVER
+
+
+def test_a_limit_that_comes_after_the_end_says_nothing() -> None:
     world = World()
     turn = world.working()
     world.finish(turn)
-    world.skip(turn=turn)
+    world.skip(kind=StopKind.LIMIT, turn=turn, person="")
     assert world.out == []
-    world.skip(turn=turn, kind=StopKind.LIMIT)
+    world.skip(kind=StopKind.BUDGET, person="")
     assert world.out == []
-    world.skip(kind=StopKind.BUDGET)
-    assert world.out == []
+
+
+def test_a_late_stop_leaves_alone_what_started_since_and_is_not_its_senders() -> None:
+    world = World()
+    anns = world.working(person="ann")
+    bobs = world.say(person="bob")
+    cys = world.say(person="cy")
+    world.complete(anns)
+    assert world.started == [bobs]
+    world.stop(person="dan", first=anns)
+    assert world.cancels == []
+    assert world.news == [(News.NOTHING, None)]
+    assert world.order() == [cys]
+
+
+def test_a_late_stop_ends_what_it_would_have_dropped_while_it_waited() -> None:
+    for stopper, admin, left in (("ann", False, 0), ("bob", False, 1), ("root", True, 0)):
+        world = World()
+        anns = world.working(person="ann")
+        bobs = world.say(person="bob")
+        cys = world.say(person="cy")
+        world.complete(anns)
+        assert world.started == [bobs]
+        world.stop(person=stopper, admin=admin, first=anns)
+        assert world.cancels == [bobs]
+        assert world.order() == [cys][:left]
+
+
+def test_a_stop_that_is_stored_in_time_ends_what_it_found() -> None:
+    world = World()
+    turn = world.working(person="ann")
+    world.stop(person="bob", first=turn)
+    assert world.cancels == [turn]
 
 
 def test_a_skip_of_one_turn_does_not_hit_the_next() -> None:

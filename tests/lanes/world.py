@@ -17,6 +17,7 @@ from core.turns import (
     OVER,
     Answered,
     Arrived,
+    AsideAsked,
     Asked,
     Busy,
     Cancel,
@@ -181,6 +182,11 @@ class World:
         self.send(SideAsked(turn, self.facts.get(lane, LaneFacts()), can_side))
         return turn.id
 
+    def move_aside(
+        self, turn: int, person: str = "ann", *, admin: bool = False, can_side: bool = True
+    ) -> None:
+        self.send(AsideAsked(turn, self.saved[turn].lane, person, admin, can_side))
+
     def prompt(self, turn: int) -> None:
         self.send(Prompted(turn, self.saved[turn].lane))
 
@@ -210,9 +216,16 @@ class World:
         self.end(turn)
 
     def stop(
-        self, lane: str = "a", person: str = "ann", *, admin: bool = False, turn: int | None = None
+        self,
+        lane: str = "a",
+        person: str = "ann",
+        *,
+        admin: bool = False,
+        turn: int | None = None,
+        first: int | None = None,
     ) -> None:
-        self.send(StopAsked(lane, person, admin, turn))
+        found = None if first is None else self.saved[first]
+        self.send(StopAsked(lane, person, admin, turn, found))
 
     def skip(
         self,

@@ -6,10 +6,10 @@ INSERT INTO turns (id, lane, kind, origin, person, label, status, rank, pieces, 
 VALUES (:id, :lane, :kind, :origin, :person, :label, :status, :rank, :pieces, :last_piece,
     :offered_to, :epoch, :attempts, :unsent, :stop_kind, :stop_by, :received_at)
 ON CONFLICT (id) DO UPDATE SET
-    lane = excluded.lane, label = excluded.label, status = excluded.status, rank = excluded.rank,
-    pieces = excluded.pieces, last_piece = excluded.last_piece, offered_to = excluded.offered_to,
-    epoch = excluded.epoch, attempts = excluded.attempts, unsent = excluded.unsent,
-    stop_kind = excluded.stop_kind, stop_by = excluded.stop_by;
+    lane = excluded.lane, kind = excluded.kind, label = excluded.label, status = excluded.status,
+    rank = excluded.rank, pieces = excluded.pieces, last_piece = excluded.last_piece,
+    offered_to = excluded.offered_to, epoch = excluded.epoch, attempts = excluded.attempts,
+    unsent = excluded.unsent, stop_kind = excluded.stop_kind, stop_by = excluded.stop_by;
 
 -- name: turn.of
 -- phase: 40
