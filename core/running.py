@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from core import turns
@@ -109,10 +110,10 @@ class Running:
         if not self._cancelled:
             self._cancelled = True
             self._go.set()
-            self._beside(self._stop(), "stop of")
+            self._beside(self._stop, "stop of")
 
     def steer(self, message_turn: int) -> None:
-        self._beside(self._offer(message_turn), "steering of")
+        self._beside(partial(self._offer, message_turn), "steering of")
 
     def withdraw(self, message_turn: int) -> None:
         """No engine can give a message back once it was offered; the fate is told as it comes."""
@@ -124,7 +125,7 @@ class Running:
         talking = self._talking = self._group.create_task(
             self._guarded(), name=f"talk of turn {self.turn.id}"
         )
-        watch = self._beside(self._watch(), "limits of")
+        watch = self._beside(self._watch, "limits of")
         over = self._group.create_task(self._over.wait(), name=f"end of turn {self.turn.id}")
         try:
             await asyncio.wait((talking, over), return_when=asyncio.FIRST_COMPLETED)
@@ -202,7 +203,7 @@ class Running:
             self._life.previews,
             keyboard,
         )
-        beat = self._beside(live.run(), "live view of")
+        beat = self._beside(live.run, "live view of")
         try:
             async with contextlib.aclosing(self._run.events()) as events:
                 async for event in events:
@@ -343,13 +344,15 @@ class Running:
     async def _tell(self, event: turns.Event | None, *written: rows.Row) -> None:
         await self._take(Item(event=event, rows=written))
 
-    def _beside(self, work: Coroutine[None, None, None], what: str) -> asyncio.Task[None]:
+    def _beside(
+        self, work: Callable[[], Coroutine[None, None, None]], what: str
+    ) -> asyncio.Task[None]:
         """A task beside the talk. A fault in it is logged, and ends neither turn nor gateway."""
         name = f"{what} turn {self.turn.id}"
 
         async def guarded() -> None:
             try:
-                await work
+                await work()
             except Exception:
                 log.exception("%s broke", name)
 
