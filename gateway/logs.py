@@ -9,21 +9,24 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import os
 import re
 import sys
 import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import IO
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from gateway.config import Settings, secrets_of
 from gateway.settings_table import LogFormat
 
 HIDDEN = "[secret]"
 _SHORTEST = 4  # shorter ones are in every other word
+_SHORTEST_HANDED_ON = 8  # of what a name makes a secret: it may be a word such as "none"
+_NAMES_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # These write a line a request or statement; that is for whoever looks for a fault in them.
 _CHATTY = ("httpx", "httpcore", "telegram", "apscheduler", "uvicorn.access", "asyncio")
@@ -112,7 +115,7 @@ def set_up(settings: Settings, stream: IO[str] | None = None) -> Redactor:
 
     What is added to the returned redactor later is hidden from then on.
     """
-    redact = Redactor(secrets_of(settings))
+    redact = Redactor({*secrets_of(settings), *handed_on(settings, os.environ)})
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     handler = SafeHandler(stream or sys.stdout, settings.log_format, redact)
     logging.basicConfig(handlers=[handler], level=level, force=True)
@@ -126,6 +129,23 @@ def set_up(settings: Settings, stream: IO[str] | None = None) -> Redactor:
     threading.excepthook = _uncaught_in_thread
     sys.unraisablehook = _unraisable
     return redact
+
+
+def handed_on(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    """Secrets of the engines, which we only pass on; an engine may say them in what it prints."""
+    for name in settings.engine_env:
+        value = environ.get(name, "")
+        if _NAMES_SECRET.search(name) and len(value) >= _SHORTEST_HANDED_ON:
+            yield value
+        elif "://" in value:
+            yield from filter(None, [_password(value)])
+
+
+def _password(address: str) -> str:
+    try:
+        return unquote(urlsplit(address).password or "")
+    except ValueError:  # no address after all
+        return ""
 
 
 def ready(settings: Settings, stream: IO[str] | None = None, **fields: object) -> None:

@@ -79,6 +79,31 @@ def test_no_secret_is_ever_written(form: LogFormat) -> None:
         assert json.dumps(secret)[1:-1] not in written
 
 
+def test_keys_that_are_only_passed_on_to_an_engine_are_hidden_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = {
+        "SOME_API_KEY": "key-of-the-agent",
+        "AGENT_PROXY": "http://ana:proxy-pass@proxy.example:8080",
+        "BROKEN_ADDRESS": "http://[nowhere",
+        "AGENT_TOKEN": "none",
+        "AGENT_COLOUR": "turquoise",
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    settings = Settings(engine_env=frozenset({*values, "NOT_THERE_KEY"}))
+    stream = io.StringIO()
+    logs.set_up(settings, stream)
+    logging.getLogger("a").warning("401: %s", " ".join(values.values()))
+    assert (
+        stream.getvalue()
+        .strip()
+        .endswith(
+            "401: [secret] http://ana:[secret]@proxy.example:8080 http://[nowhere none turquoise"
+        )
+    )
+
+
 def test_an_exception_of_a_thread_is_in_the_log() -> None:
     stream = start()
 

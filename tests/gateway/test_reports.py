@@ -1,0 +1,109 @@
+"""What the listings say, and what they cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from sqlite3 import Row
+from typing import Any
+
+import pytest
+
+from core.clock import SystemClock
+from core.messages import Address, Part
+from core.store import glance, rows
+from core.store.errors import StoreError
+from core.store.records import Delivery, DeliveryKind, DeliveryState, MessageRow
+from core.store.store import Store
+from core.turns import Kind, Origin, Status, Turn
+from gateway import reports
+
+LANES = 50
+
+
+class Counting:
+    """A store that counts what is asked of it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.asked: Counter[str] = Counter()
+
+    async def fetch(self, query: str, **parameters: object) -> list[Row]:
+        self.asked[query] += 1
+        return await self._store.fetch(query, **parameters)
+
+
+async def turn(store: Store, lane: str, status: Status, *made: tuple[str, str]) -> int:
+    """A turn of two messages, and the deliveries there were for it: kind and state."""
+    ids, now = store.ids, store.clock.now()
+    one = Turn(ids.turn(), lane, "local:ana", Origin.PERSON, Kind.MAIN, now, status=status)
+    written = [rows.turn(one)]
+    for text in ("first", "second"):
+        seq = ids.message()
+        said = MessageRow(seq, f"m:{seq}", lane, one.id, "local:ana", "Ana", "", text, at=now)
+        written.append(rows.message(said))
+    for kind, state in made:
+        what, stands = DeliveryKind(kind), DeliveryState(state)
+        shown = Delivery(
+            ids.delivery(), lane, one.id, what, Part("x"), state=stands, created_at=now
+        )
+        written.append(rows.delivery(shown))
+    await store.save(*written)
+    return one.id
+
+
+async def new_lane(store: Store, lane: str, channel: str = "local") -> None:
+    await store.save(rows.new_lane(lane, Address(channel, lane), True, "", store.clock.now()))
+
+
+async def test_a_listing_is_a_handful_of_queries_however_long_it_is(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        for number in range(LANES):
+            await new_lane(store, f"lane-{number}")
+            await turn(store, f"lane-{number}", Status.DONE, ("answer", "sent"))
+        counting = Counting(store)
+        listed = await reports.turns(counting, None)
+        assert len(listed) == LANES
+        assert {row["text"] for row in listed} == {"first\n\nsecond"}
+        assert len(await reports.turns(counting, "lane-7")) == 1
+        assert len(await reports.lanes(counting, "demo", None)) == LANES
+        assert counting.asked.total() <= 10
+
+
+@pytest.mark.parametrize(
+    ("status", "made", "delivery"),
+    [
+        (Status.DONE, [("answer", "sent"), ("answer", "failed")], "failed"),
+        (Status.DONE, [("answer", "sent"), ("answer", "uncertain")], "uncertain"),
+        (Status.DONE, [("answer", "in_flight")], "pending"),
+        (Status.DONE, [("answer", "held")], "pending"),
+        (Status.DONE, [("preview", "failed"), ("answer", "sent"), ("notice", "failed")], "sent"),
+        (Status.STOPPED, [("notice", "sent"), ("card", "failed")], "sent"),
+        (Status.DROPPED, [], "sent"),
+        (Status.WAITING, [], "pending"),
+    ],
+)
+async def test_the_worst_of_an_answer_is_how_it_stands(
+    tmp_path: Path, status: Status, made: list[tuple[str, str]], delivery: str
+) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        await new_lane(store, "main")
+        await turn(store, "main", status, *made)
+        (row,) = await reports.turns(store, None)
+        assert row["delivery"] == delivery
+
+
+async def test_what_waits_for_each_channel_is_seen_beside_a_running_gateway(tmp_path: Path) -> None:
+    path = tmp_path / "laneway.db"
+    async with Store.open(path, SystemClock()) as store:
+        await new_lane(store, "main")
+        await new_lane(store, "telegram:1", "telegram")
+        await turn(store, "main", Status.DONE, ("answer", "sent"))
+        await turn(store, "telegram:1", Status.WAITING)
+        await turn(store, "telegram:1", Status.DONE, ("answer", "pending"), ("notice", "pending"))
+        seen: Any = glance.open_by_channel(path)
+        assert seen == {"telegram": glance.Open(turns=1, deliveries=2)}
+    assert glance.open_by_channel(path) == seen
+    (tmp_path / "other.db").write_text("this is no database, and long enough to be looked at")
+    with pytest.raises(StoreError):
+        glance.open_by_channel(tmp_path / "other.db")
