@@ -21,10 +21,11 @@ from core.guard import fault_of
 from core.items import Item, Take
 from core.lanes import Lanes, LaneView
 from core.lanes.lane import Phase
-from core.messages import Button, Keyboard, Part, Style
+from core.messages import Keyboard, Part, Style
+from core.showing import Action, Choice, Showing
 from core.store import reads, rows
 from core.store.errors import Poisoned
-from core.store.records import ButtonRow, Delivery, DeliveryKind, DeliveryState, revises
+from core.store.records import Delivery, DeliveryKind, DeliveryState, revises
 from core.store.rows import Row
 from core.store.store import Store
 
@@ -76,7 +77,7 @@ class Notices:
         self._store = store
         self._channel_of = channel_of
         self._clock = clock
-        self._new_id = new_id
+        self._showing = Showing(store.ids, channel_of, clock, new_id)
         self._shown: dict[str, _Shown] = {}
         self._changed: dict[str, None] = {}
         self._wake = asyncio.Event()
@@ -161,10 +162,7 @@ class Notices:
 
     def _delivery(self, lane: str, text: str, keyboard: Keyboard, target: str) -> Delivery:
         part = self._channel_of(lane).render(text)[0] if text else Part("")
-        return Delivery(
-            self._store.ids.delivery(), lane, None, DeliveryKind.WAITING, part,
-            keyboard=keyboard, target=target, created_at=self._clock.now(),
-        )  # fmt: skip
+        return self._showing.one(lane, part, DeliveryKind.WAITING, keyboard=keyboard, target=target)
 
     def _text(self, view: LaneView, lookout: Lookout, *, timeless: bool = False) -> str:
         waiting, lanes = len(view.waiting), lookout.lanes
@@ -184,16 +182,12 @@ class Notices:
             return wording.waiting_person(waiting, lanes.limits.per_person)
         return wording.waiting_folder(waiting)
 
-    def _buttons(self, lane: str, view: LaneView, lookout: Lookout) -> tuple[Keyboard, list[Row]]:
+    def _buttons(
+        self, lane: str, view: LaneView, lookout: Lookout
+    ) -> tuple[Keyboard, tuple[Row, ...]]:
         able = lookout.abilities(view.facts.engine)
-        wanted = [("side", "Answer on the side", Style.PLAIN)] if able.side else []
+        wanted = [Choice("Answer on the side", Action.SIDE)] if able.side else []
         if able.steer and view.main is not None:
-            wanted.append(("steer", "Hand to the running turn", Style.PLAIN))
-        wanted.append(("drop", "Drop", Style.DANGER))
-        now = self._clock.now()
-        made = [ButtonRow(self._new_id(), lane, None, action, {}, now) for action, _, _ in wanted]
-        row = tuple(
-            Button(button.id, label, style)
-            for button, (_, label, style) in zip(made, wanted, strict=True)
-        )
-        return (row,), [rows.button(button) for button in made]
+            wanted.append(Choice("Hand to the running turn", Action.STEER))
+        wanted.append(Choice("Drop", Action.DROP, style=Style.DANGER))
+        return self._showing.buttons(lane, wanted)

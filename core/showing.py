@@ -7,6 +7,7 @@ know what is said, nor when; channels render, the outbox sends.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -48,6 +49,11 @@ class Choice:
     style: Style = Style.PLAIN
 
 
+def new_button_id() -> str:
+    """An id nobody can guess, short enough for every platform's buttons."""
+    return secrets.token_urlsafe(16)
+
+
 class Showing:
     """Makes deliveries and buttons; nothing is sent or stored by it."""
 
@@ -56,7 +62,7 @@ class Showing:
         ids: Ids,
         channel_of: Callable[[str], Channel],
         clock: Clock,
-        new_id: Callable[[], str],
+        new_id: Callable[[], str] = new_button_id,
     ) -> None:
         self._ids = ids
         self._channel_of = channel_of

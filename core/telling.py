@@ -16,10 +16,10 @@ from core import wording
 from core.channel import Channel
 from core.clock import Clock
 from core.items import Said
-from core.messages import Button, Keyboard, Part, Receipt, Style
+from core.messages import Keyboard, Part, Receipt, Style
 from core.outbox import Outbox
-from core.store import rows
-from core.store.records import ButtonRow, Delivery, DeliveryKind, FilePart
+from core.showing import Action, Choice, Showing
+from core.store.records import Delivery, DeliveryKind, FilePart
 from core.store.rows import Row
 from core.store.store import Ids
 from core.turns import (
@@ -37,12 +37,12 @@ from core.turns import (
 
 log = logging.getLogger("laneway.turn")
 
-# The buttons below a notice, by its news: action and words.
-ACTIONS = {
-    News.INTERRUPTED: ("continue", "Continue"),
-    News.GIVEN_UP: ("rerun", "Run again"),
-    News.SIDE_CUT_OFF: ("rerun", "Ask again"),
-    News.STEER_UNCERTAIN: ("rerun", "Send again"),
+# The button below a notice, by its news.
+OFFERED = {
+    News.INTERRUPTED: (Action.CONTINUE, "Continue"),
+    News.GIVEN_UP: (Action.RERUN, "Run again"),
+    News.SIDE_CUT_OFF: (Action.RERUN, "Ask again"),
+    News.STEER_UNCERTAIN: (Action.RERUN, "Send again"),
 }
 # What answers a command goes before everything else, like any command's answer.
 ANSWERS = frozenset({News.STOPPED, News.NOTHING, News.DROPPED, News.DENIED})
@@ -92,11 +92,9 @@ class Telling:
         queue_limit: int,
         receipts: bool,
     ) -> None:
-        self._ids = ids
+        self._showing = Showing(ids, channel_of, clock, new_id)
         self._channel_of = channel_of
         self._outbox = outbox
-        self._clock = clock
-        self._new_id = new_id
         self._names = names
         self._queue_limit = queue_limit
         self._receipts = receipts
@@ -116,9 +114,10 @@ class Telling:
                     text = wording.tell(command, self._names)
                     deliveries += self._notice(lane, turn, text, keyboard, _kind(news))
                     written += buttons
-                case Refuse(turn):
-                    text = wording.refuse(command, self._queue_limit)
-                    deliveries += self._notice(turn.lane, turn, text)
+                case Refuse():
+                    said = self._refused(command)
+                    deliveries += said.deliveries
+                    written += said.rows
                 case _:
                     pass
         return Said(deliveries, written)
@@ -143,7 +142,8 @@ class Telling:
             text = self._ending(over, remains)
             if not text:
                 return Said()
-            shown = self._answer(over, parts.get(text) or channel.render(text))
+            rendered = parts.get(text) or channel.render(text)
+            shown = self._showing.parts(over.lane, rendered, DeliveryKind.ANSWER, turn=over.id)
             return Said([*shown, *self._whole(over, remains)])
 
         return closing
@@ -153,12 +153,7 @@ class Telling:
         if remains.whole is None:
             return []
         file = FilePart(str(remains.whole), f"answer-{turn.id}.md")
-        return [
-            Delivery(
-                self._ids.delivery(), turn.lane, turn.id, DeliveryKind.FILE, file,
-                created_at=self._clock.now(),
-            )
-        ]  # fmt: skip
+        return [self._showing.one(turn.lane, file, DeliveryKind.FILE, turn=turn.id)]
 
     def _ending(self, turn: Turn, remains: Remains) -> str:
         answer, error = remains.text, remains.error
@@ -179,16 +174,6 @@ class Telling:
             return wording.TIME_LIMIT
         return error
 
-    def _answer(self, turn: Turn, parts: Sequence[Part]) -> list[Delivery]:
-        now = self._clock.now()
-        return [
-            Delivery(
-                self._ids.delivery(), turn.lane, turn.id, DeliveryKind.ANSWER, part,
-                seq=seq, created_at=now,
-            )
-            for seq, part in enumerate(parts)
-        ]  # fmt: skip
-
     def _notice(
         self,
         lane: str,
@@ -197,34 +182,35 @@ class Telling:
         keyboard: Keyboard = (),
         kind: DeliveryKind = DeliveryKind.NOTICE,
     ) -> list[Delivery]:
-        parts = self._channel_of(lane).render(markdown)
-        now = self._clock.now()
-        last = len(parts) - 1
-        return [
-            Delivery(
-                self._ids.delivery(), lane, turn.id if turn else None, kind, part,
-                keyboard=keyboard if seq == last else (), created_at=now,
-            )
-            for seq, part in enumerate(parts)
-        ]  # fmt: skip
+        about = turn.id if turn else None
+        return self._showing.text(lane, markdown, kind, turn=about, keyboard=keyboard)
 
-    def _buttons(self, news: News, lane: str, turn: Turn | None) -> tuple[Keyboard, list[Row]]:
-        action = ACTIONS.get(news)
-        if action is None or turn is None:
-            return (), []
+    def _buttons(self, news: News, lane: str, turn: Turn | None) -> tuple[Keyboard, Sequence[Row]]:
+        offered = OFFERED.get(news)
+        if offered is None or turn is None:
+            return (), ()
         if news is News.INTERRUPTED and turn.kind is not Kind.MAIN:
-            return (), []
-        name, words = action
-        button = ButtonRow(self._new_id(), lane, turn.id, name, {}, self._clock.now())
-        return ((Button(button.id, words),),), [rows.button(button)]
+            return (), ()
+        action, words = offered
+        return self._showing.buttons(lane, (Choice(words, action, turn=turn.id),))
+
+    def _refused(self, command: Refuse) -> Said:
+        """A question that was refused on the side can still be asked in the queue."""
+        turn = command.turn
+        queue = (Choice("Queue it", Action.QUEUE, turn=turn.id),)
+        aside = turn.kind is Kind.SIDE
+        keyboard, buttons = self._showing.buttons(turn.lane, queue if aside else ())
+        text = wording.refuse(command, self._queue_limit)
+        return Said(self._notice(turn.lane, turn, text, keyboard), buttons)
 
     def stop_button(self, turn: Turn) -> tuple[Keyboard, list[Row]]:
         """What stands below a preview; it ends this turn and no later one."""
         limits = self._channel_of(turn.lane).limits
         if not (limits.buttons and limits.stop_button):
             return (), []
-        button = ButtonRow(self._new_id(), turn.lane, turn.id, "stop", {}, self._clock.now())
-        return ((Button(button.id, "Stop", Style.DANGER),),), [rows.button(button)]
+        stop = Choice("Stop", Action.STOP, turn=turn.id, style=Style.DANGER)
+        keyboard, buttons = self._showing.buttons(turn.lane, (stop,))
+        return keyboard, list(buttons)
 
     def closed_preview(self, turn: Turn, preview: Delivery) -> list[Delivery]:
         """What a crash left on the screen, marked as unfinished."""
@@ -232,11 +218,10 @@ class Telling:
         body = wording.unfinished(text)
         part = self._channel_of(turn.lane).render(body)[-1]
         return [
-            Delivery(
-                self._ids.delivery(), turn.lane, turn.id, DeliveryKind.ANSWER, part,
-                target=preview.message_id, created_at=self._clock.now(),
+            self._showing.one(
+                turn.lane, part, DeliveryKind.ANSWER, turn=turn.id, target=preview.message_id
             )
-        ]  # fmt: skip
+        ]
 
     # After the commit ---------------------------------------------------------------------
 
@@ -264,11 +249,8 @@ class Telling:
         most = self._channel_of(turn.lane).limits.file_out
         if size > most:
             return Said(self._notice(turn.lane, turn, wording.too_big_to_send(name, most)))
-        delivery = Delivery(
-            self._ids.delivery(), turn.lane, turn.id, DeliveryKind.FILE,
-            FilePart(str(real), name), created_at=self._clock.now(),
-        )  # fmt: skip
-        return Said([delivery])
+        file = FilePart(str(real), name)
+        return Said([self._showing.one(turn.lane, file, DeliveryKind.FILE, turn=turn.id)])
 
 
 def _inside(path: Path, folder: Path) -> Path | None:

@@ -17,6 +17,7 @@ from core.clock import Clock
 from core.guard import fault_of
 from core.items import Item, Take
 from core.lane_ids import channel_of
+from core.showing import Showing
 from core.store import reads
 from core.store.records import Delivery, DeliveryKind
 from core.store.store import Store
@@ -27,8 +28,7 @@ REMEMBERED = 256  # turns whose people were told
 class Undelivered:
     def __init__(self, store: Store, channel_of: Callable[[str], Channel], clock: Clock) -> None:
         self._store = store
-        self._channel_of = channel_of
-        self._clock = clock
+        self._showing = Showing(store.ids, channel_of, clock)
         self._failed: asyncio.Queue[tuple[Delivery, SendError]] = asyncio.Queue()
         self._told: deque[int] = deque(maxlen=REMEMBERED)
 
@@ -57,17 +57,8 @@ class Undelivered:
         if asked is None or lane is None:
             return []
         if not isinstance(error, ThreadGone | Forbidden):
-            return self._notice(lane.id, wording.not_shown(asked.label, str(error)))
+            return self._showing.text(lane.id, wording.not_shown(asked.label, str(error)))
         direct = await reads.lane_direct(self._store, channel_of(lane.id), asked.person)
         if direct is None or lane.direct:
             return []
-        return self._notice(direct.id, wording.thread_gone(lane.title, asked.label))
-
-    def _notice(self, lane: str, markdown: str) -> list[Delivery]:
-        now = self._clock.now()
-        return [
-            Delivery(
-                self._store.ids.delivery(), lane, None, DeliveryKind.NOTICE, part, created_at=now
-            )
-            for part in self._channel_of(lane).render(markdown)
-        ]
+        return self._showing.text(direct.id, wording.thread_gone(lane.title, asked.label))
