@@ -19,14 +19,15 @@ from core.channel import Channel, Connection
 from core.clock import Clock
 from core.commands import menu
 from core.engines.base import Engine
-from core.engines.processes import Ledger, Record, sweep
+from core.engines.processes import Ledger
 from core.intake import Intake
 from core.lane_ids import LOCAL
 from core.people import People
-from core.store import reads, rows
+from core.store import rows
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import Control, listening
+from gateway.left import remove_left
 from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, new_id, wanted_channels
 from gateway.paths import DATABASE
 from gateway.reports import Reports
@@ -81,7 +82,7 @@ class Gateway:
             loaded = asyncio.get_running_loop().run_in_executor(None, load, named)
             store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
             self._trouble = lambda: store.trouble
-            await self._remove_left(store)
+            await remove_left(settings.home, store)
             await loaded
             local = LocalChannel(new_id, clock.now)
             channels: dict[str, Channel] = {LOCAL: local}
@@ -193,15 +194,3 @@ class Gateway:
         while True:
             await store.save(*rows.tidy(self._clock.now()))
             await self._clock.sleep(TIDY_EVERY)
-
-    async def _remove_left(self, store: Store) -> None:
-        """End the engine processes of an earlier life, before any lane runs."""
-        left = await reads.processes(store)
-        records = [Record(row.pid, row.created, row.lane, row.marker) for row in left]
-        swept = await sweep(self._settings.home, records)
-        if swept.ended:
-            log.warning("ended %d engine processes that an earlier run left", swept.ended)
-        if swept.survivors:
-            log.error("engine processes %s would not end", list(swept.survivors))
-        if left:
-            await store.save(*(rows.remove_process(row.pid, row.created) for row in left))

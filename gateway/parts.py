@@ -16,7 +16,8 @@ from core.clock import Clock
 from core.engines.acp import AcpEngine
 from core.engines.base import Engine
 from core.engines.demo import demo_engine
-from core.engines.processes import Ledger, Record
+from core.engines.processes import Ledger
+from core.engines.trees import Record
 from core.folders import resolved
 from core.ground import Ground, House
 from core.intake import Intake
@@ -57,8 +58,9 @@ class StoreLedger:
         row = ProcessRow(record.pid, record.created, record.lane, record.marker)
         await self._store.save(rows.process(row))
 
-    async def remove(self, record: Record) -> None:
-        await self._store.save(rows.remove_process(record.pid, record.created))
+    def remove(self, record: Record) -> None:
+        # Never waited for: a stop and the end of the gateway must not depend on the disk.
+        self._store.save_later(rows.remove_process(record.pid, record.created))
 
 
 @dataclass(frozen=True, slots=True)

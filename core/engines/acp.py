@@ -8,6 +8,7 @@ and no agent by name.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from core.clock import Clock
 from core.engines.acp_peer import Peer
+from core.engines.acp_plain import words
 from core.engines.acp_run import AcpRun
 from core.engines.acp_session import Opened, ToolServer, Totals, greet, open_session, set_up
 from core.engines.acp_words import Declared
@@ -34,14 +36,17 @@ from core.engines.processes import (
     Ledger,
     NoLedger,
     environment,
-    folder_name,
-    lane_mark,
     resolve,
     spawn,
 )
+from core.engines.trees import lane_mark
+from core.folders import folder_name
 from core.turns import Result
 
+log = logging.getLogger("laneway.engine")
+
 TEND_EVERY = 15.0
+WORDS_MOST = 20_000  # characters of an agent's error that are looked at
 WRITE_ATTEMPT = (
     "This is a test of your permissions. Create a file named laneway-test.txt with any content in "
     "the current folder, by whatever tool can do it, and say in one word whether it worked."
@@ -86,6 +91,8 @@ class AcpEngine:
         self._handshake = handshake
         self._servers = servers
         self._warm: dict[str, Opened] = {}  # by lane, the one idle for longest first
+        self._crowded = asyncio.Event()  # more are warm than may be
+        self._retiring: list[Opened] = []  # not warm any more, and not yet ended
         self._busy: set[str] = set()  # lanes and sessions with a running turn
         self._closed = False
         self.grace = grace
@@ -106,16 +113,49 @@ class AcpEngine:
 
     async def close(self) -> None:
         self._closed = True
-        async with asyncio.TaskGroup() as group:
-            while self._warm:
-                lane, opened = self._warm.popitem()
-                group.create_task(opened.child.end(self.grace), name=f"end {self._name} {lane}")
+        self._retiring += self._warm.values()
+        self._warm.clear()
+        await self._retire()
 
     async def tend(self) -> None:
-        """End what was idle for too long; until cancelled. One task of the process runs it."""
+        """End what was idle for too long or is one too many; until cancelled.
+
+        One task of the process runs it, so no turn waits for the end of another lane's agent.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tend_crowd(), name=f"one {self._name} too many")
+            while True:
+                await self._clock.sleep(TEND_EVERY)
+                self._select()
+                await self._retire()
+
+    async def _tend_crowd(self) -> None:
         while True:
-            await self._clock.sleep(TEND_EVERY)
-            await self._trim()
+            await self._crowded.wait()
+            self._crowded.clear()
+            self._select()
+            await self._retire()
+
+    def _select(self) -> None:
+        """Move what shall not stay warm to what is to be ended."""
+        now = self._clock.monotonic()
+        for lane, opened in list(self._warm.items()):
+            tired = now - opened.idle_since >= self._idle or opened.child.exit_code is not None
+            if tired or len(self._warm) > self._cap:
+                self._retiring.append(self._warm.pop(lane))
+
+    async def _retire(self) -> None:
+        """End all that are to be ended, side by side; again those whose end was cut short."""
+        async with asyncio.TaskGroup() as group:
+            for opened in self._retiring:
+                name = f"end {self._name} {opened.child.pid}"
+                group.create_task(self._end(opened), name=name)
+        self._retiring = [opened for opened in self._retiring if not opened.child.over]
+
+    async def _end(self, opened: Opened) -> None:
+        if survivors := await opened.child.end(self.grace):
+            log.error("%s: idle processes %s would not end", self._name, list(survivors))
+            self.quarantined.add(opened.session)
 
     # What a run needs of its engine ---------------------------------------------------------
 
@@ -129,7 +169,11 @@ class AcpEngine:
     def release(self, *names: str) -> None:
         self._busy.difference_update(names)
 
-    def take_warm(self, lane: str) -> Opened | None:
+    async def take_warm(self, lane: str) -> Opened | None:
+        """The lane's idle process. One that is just being ended must not share its session."""
+        for opened in self._retiring:
+            if opened.child.record.lane == lane:
+                await self._end(opened)
         return self._warm.pop(lane, None)
 
     async def keep_warm(self, lane: str, opened: Opened) -> None:
@@ -139,20 +183,19 @@ class AcpEngine:
             return
         opened.idle_since = self._clock.monotonic()
         self._warm[lane] = opened
-        await self._trim()
-
-    async def _trim(self) -> None:
-        now = self._clock.monotonic()
-        for lane, opened in list(self._warm.items()):
-            tired = now - opened.idle_since >= self._idle or opened.child.exit_code is not None
-            if (tired or len(self._warm) > self._cap) and self._warm.get(lane) is opened:
-                del self._warm[lane]
-                await opened.child.end(self.grace)
+        if len(self._warm) > self._cap:
+            self._crowded.set()
 
     async def spawn(self, lane: str, folder: Path) -> Child:
         marker = lane_mark(self._home, lane)
         tmp = self._dir / "tmp" / folder_name(lane)
-        tmp.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            tmp.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as fault:
+            raise EngineUnready(
+                f"The folder {tmp} cannot be made: {fault.strerror}. Check the disk of the "
+                "gateway's machine."
+            ) from fault
         env = environment(self._env, marker=marker, tmp=tmp)
         return await spawn(self._command, folder=folder, env=env, lane=lane, ledger=self._ledger)
 
@@ -190,8 +233,8 @@ class AcpEngine:
         return text
 
     def plain(self, text: str) -> str:
-        """Words of the agent for people: short, and without secrets."""
-        text = self.redact(text)
+        """Words of the agent for people: short, whole characters, and without secrets."""
+        text = words(self.redact(text[:WORDS_MOST]))
         return text if len(text) <= 600 else text[:599] + "…"
 
     # The doctor -------------------------------------------------------------------------------
@@ -213,8 +256,8 @@ class AcpEngine:
                 finally:
                     await child.end(min(self.grace, 2.0))
             except (EngineError, TimeoutError) as error:
-                words = self.plain(str(error)) or "It did not answer in time."
-                return [*findings, Finding(f"{self._name}: hand-shake", False, "failed", words)]
+                why = self.plain(str(error)) or "It did not answer in time."
+                return [*findings, Finding(f"{self._name}: hand-shake", False, "failed", why)]
         return [*findings, *self._told(opened)]
 
     async def prove_read_only(self, patience: float = 180.0) -> Finding:
@@ -239,12 +282,13 @@ class AcpEngine:
                     "Name a mode in LANEWAY_ACP_READONLY_MODE that cannot write, or none.",
                 )  # fmt: skip
             if last != Finished(Result.DONE):
-                words = getattr(last, "error", "") or "The turn did not end well."
-                return Finding(name, False, "not proven", words)
+                why = getattr(last, "error", "") or "The turn did not end well."
+                return Finding(name, False, "not proven", why)
         return Finding(name, True, f"“{self._read_only_mode}” could not write a file")
 
     def _told(self, opened: Opened) -> list[Finding]:
         mode = opened.choices.mode
+        modes = self.plain(", ".join(mode.values)) if mode else ""
         can = [
             word
             for word, able in (
@@ -257,7 +301,7 @@ class AcpEngine:
         findings = [
             Finding(f"{self._name}: hand-shake", True, opened.declared.agent or "ok"),
             Finding(f"{self._name}: abilities", True, ", ".join(can) or "none"),
-            Finding(f"{self._name}: modes", True, ", ".join(mode.values) if mode else "none"),
+            Finding(f"{self._name}: modes", True, modes or "none"),
         ]
         if self._read_only_mode:
             known = mode is not None and self._read_only_mode in mode.values

@@ -159,6 +159,6 @@ def _refusal(error: object) -> Refused:
     detail = data.get("details") or data.get("message") if isinstance(data, dict) else data
     return Refused(
         code if isinstance(code, int) else 0,
-        str(message or "an error without words"),
+        message if isinstance(message, str) and message else "an error without words",
         detail if isinstance(detail, str) else "",
     )

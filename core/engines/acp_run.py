@@ -12,22 +12,16 @@ import logging
 import signal
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from core import inside
+from core.engines.acp_hearing import Ear, Picture
 from core.engines.acp_peer import Ask, Gone, Incoming, Note, Peer, Refused, Response
+from core.engines.acp_plain import Json, items, mapping
 from core.engines.acp_prompt import blocks
 from core.engines.acp_session import Opened, decline
-from core.engines.acp_words import (
-    Ear,
-    Json,
-    Picture,
-    can_allow,
-    command_of,
-    items,
-    mapping,
-    outcome,
-    words,
-)
+from core.engines.acp_words import can_allow, command_of, outcome, title_of
 from core.engines.base import (
     ApprovalAsked,
     ApprovalWithdrawn,
@@ -40,6 +34,7 @@ from core.engines.base import (
     Request,
     Started,
     SteerSettled,
+    Text,
     Unsent,
 )
 from core.engines.processes import Child, LineTooLong
@@ -73,6 +68,7 @@ class AcpRun:
         self._begun = self._over = self._prompted = self._well = self._denied = False
         self._stopping = asyncio.Event()
         self._answered = asyncio.Event()
+        self._questions = itertools.count(1)
         self._open: dict[str, tuple[int | str, Sequence[Json]]] = {}  # approval → its request
         self._steers: list[SteerSettled] = []
         self._grace = engine.grace
@@ -147,7 +143,7 @@ class AcpRun:
     async def _warm(self) -> Opened | None:
         request = self._request
         async with self._opening:
-            opened = None if request.read_only else self._engine.take_warm(request.lane)
+            opened = None if request.read_only else await self._engine.take_warm(request.lane)
             if opened is None:
                 return None
             self._child, self._peer = opened.child, opened.peer
@@ -253,10 +249,14 @@ class AcpRun:
             log.info("%s: a question of the agent was declined unasked", self._request.lane)
             peer.reply(ask.id, outcome(options, Decision.DENY))
             return
-        approval = f"{self._request.turn}-{ask.id}"
+        command = command_of(call, self._request.folder)
+        if not command:
+            log.warning("%s: a command too long to be shown was declined", self._request.lane)
+            peer.reply(ask.id, outcome(options, Decision.DENY))
+            return
+        approval = f"{self._request.turn}-{next(self._questions)}"
         self._open[approval] = (ask.id, options)
-        tool = words(call.get("title")) or words(call.get("kind")) or "tool"
-        yield ApprovalAsked(approval, tool, command_of(call, self._request.folder))
+        yield ApprovalAsked(approval, title_of(call), command)
 
     def _withdrawn(self, number: object) -> Iterator[Event]:
         for approval, (asked, _) in list(self._open.items()):
@@ -305,17 +305,19 @@ class AcpRun:
             return Finished(Result.CANCELLED)
         self._log_stderr(child)
         if isinstance(error, LineTooLong):
-            return Finished(Result.FAILED, f"The agent sent {error}, so it was ended.")
+            return Finished(Result.FAILED, str(error))
         await child.exited(1.0)
         return Finished(
             Result.FAILED, f"The agent ended in the middle of its work{_how_it_ended(child)}."
         )
 
     def _save(self, picture: Picture, number: int) -> Event:
-        folder = self._request.folder / "outbox"
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"turn-{self._request.turn}-{number}{picture.suffix}"
-        path.write_bytes(picture.data)
+        inner = PurePosixPath("outbox", f"turn-{self._request.turn}-{number}{picture.suffix}")
+        try:
+            path = inside.put(self._request.folder, inner, picture.data)
+        except (inside.NotInside, OSError) as fault:
+            log.warning("%s: a picture could not be saved: %r", self._request.lane, fault)
+            return Text(f"\n\n(A picture of the agent could not be saved as {inner}.)\n\n")
         return FileMade(path, path.name)
 
     # The end --------------------------------------------------------------------------------
@@ -358,8 +360,8 @@ class AcpRun:
 
     def _log_stderr(self, child: Child) -> None:
         if tail := child.stderr_tail.strip():
-            words = self._engine.redact(tail)[-2000:]
-            log.info("the agent's error output of %s: %s", self._request.lane, words)
+            said = self._engine.redact(tail)[-2000:]
+            log.info("the agent's error output of %s: %s", self._request.lane, said)
 
 
 def _claims(request: Request) -> tuple[str, ...]:

@@ -14,19 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.engines.acp_hearing import Ear
 from core.engines.acp_peer import METHOD_NOT_FOUND, Ask, Gone, Note, Peer, Refused
+from core.engines.acp_plain import Json, mapping, name, session_id
 from core.engines.acp_words import (
     Choice,
     Choices,
     Declared,
-    Ear,
-    Json,
     asks_nobody,
     choices,
     declared,
-    mapping,
     mode_for,
-    words,
 )
 from core.engines.base import Approvals, EngineUnready, Request
 from core.engines.processes import Child
@@ -66,7 +64,7 @@ class Opened:
     @property
     def model(self) -> str:
         model = self.choices.model
-        return self.chosen.get(model.option, model.current) if model else ""
+        return name(self.chosen.get(model.option, model.current)) if model else ""
 
 
 async def greet(peer: Peer) -> Declared:
@@ -147,7 +145,7 @@ async def open_session(
         except Refused as refused:
             log.info("%s was refused: %s", method, refused)
             continue
-        session = words(result.get("sessionId")) or request.session
+        session = session_id(result) or request.session
         if request.read_only and session == request.session:
             raise EngineUnready("The agent gave back the main session instead of a fork of it.")
         resumed = not request.read_only
@@ -155,9 +153,11 @@ async def open_session(
     if ways and request.read_only:
         raise EngineUnready("The agent could not fork the session for a side answer.")
     result = await _new_session(peer, found, place, between)
-    session = words(result.get("sessionId"))
+    session = session_id(result)
     if not session:
-        raise EngineUnready("The agent opened a session without an id. Try another version of it.")
+        raise EngineUnready(
+            "The agent opened a session without a usable id. Try another version of it."
+        )
     return Opened(peer, found, request.folder, session, False, choices(result), between.spent)
 
 

@@ -1,60 +1,48 @@
-"""Engine processes: started by ourselves, seen as a whole tree, and ended with certainty.
+"""Engine processes: started by ourselves, spoken with over pipes, ended with all they started.
 
-Knows nothing of any protocol, lane rule or store. A process is recognised by its pid together with
-its start time, or by the marker every process of a lane inherits; a reused pid is never touched.
+Knows nothing of any protocol, lane rule or store; what belongs to a process is found by trees.py.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
-import secrets
 import shutil
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import psutil
 
-from core.engines.base import EngineUnready
+from core.engines.base import EngineError, EngineUnready
+from core.engines.trees import MARK, SWEEP, Record, created, living, tree
 
-MARK = "LANEWAY_TURN_MARK"  # in the environment of everything an engine starts
 INHERITED = ("HOME", "PATH", "LANG", "LC_ALL", "TZ", "TERM")
 STDERR_TAIL = 16 * 1024
 LAST_WORDS = 0.25  # seconds of silence after the exit until the output counts as ended
 READ_AHEAD = 1024 * 1024  # the stream stops reading the pipe at twice this
 LINE_LIMIT = 64 * 1024 * 1024
-SWEEP = 1.0  # seconds after KILL until what is still alive is set aside
 
 
-class LineTooLong(Exception):
+class LineTooLong(EngineError):
     """A line grew beyond the limit and was thrown away; ``head`` is how it began."""
 
     def __init__(self, head: bytes) -> None:
-        super().__init__(f"a line of more than {LINE_LIMIT >> 20} MB")
+        limit = f"{LINE_LIMIT >> 20} MB"
+        super().__init__(f"The agent sent a line of more than {limit}, so it was ended.")
         self.head = head
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What is remembered of a started process, so that a later start can find what is left."""
-
-    pid: int
-    created: float
-    lane: str
-    marker: str
 
 
 class Ledger(Protocol):
     """Where records are kept; they have to outlive the gateway."""
 
-    async def add(self, record: Record) -> None: ...
+    async def add(self, record: Record) -> None:
+        """Returns when it is kept: what is not on record must not run."""
 
-    async def remove(self, record: Record) -> None: ...
+    def remove(self, record: Record) -> None:
+        """Forget it, some time: a record too many is found out at the next start."""
 
 
 class NoLedger:
@@ -62,26 +50,10 @@ class NoLedger:
 
     async def add(self, record: Record) -> None: ...
 
-    async def remove(self, record: Record) -> None: ...
+    def remove(self, record: Record) -> None: ...
 
 
-# Environment and marker -------------------------------------------------------------------
-
-
-def home_mark(home: Path) -> str:
-    """The part of every marker that tells this home from another one on the same machine."""
-    return hashlib.sha256(os.fsencode(home.resolve())).hexdigest()[:16]
-
-
-def lane_mark(home: Path, lane: str) -> str:
-    """A new marker, unique to one process tree of one lane of this home."""
-    return f"{home_mark(home)}:{lane}:{secrets.token_hex(8)}"
-
-
-def folder_name(lane: str) -> str:
-    """A lane's name as a folder name: readable, and never the same for two lanes."""
-    plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in lane)[:40]
-    return f"{plain}-{hashlib.sha256(lane.encode()).hexdigest()[:8]}"
+# Environment -----------------------------------------------------------------------------
 
 
 def environment(
@@ -244,12 +216,12 @@ class Child:
                 self.over = self._streams.closed = True
                 self._transport.close()
                 if not self.survivors:
-                    await self._ledger.remove(self.record)
+                    self._ledger.remove(self.record)
             return self.survivors
 
     def kill(self) -> None:
         """KILL everything now, without waiting: for when there is no time left to wait."""
-        for process in [*self._known.values(), *_tree(self.record)]:
+        for process in [*self._known.values(), *tree(self.record)]:
             with contextlib.suppress(psutil.Error):
                 process.kill()
 
@@ -298,7 +270,7 @@ class Child:
         return [process for process in self._known.values() if living(process)]
 
     async def _look(self) -> None:
-        for process in await asyncio.to_thread(_tree, self.record):
+        for process in await asyncio.to_thread(tree, self.record):
             if self._known.get(process.pid) != process:
                 self._known[process.pid] = process
 
@@ -336,7 +308,7 @@ async def spawn(
             f"The program {command[0]} could not be started ({error.strerror}). "
             "Check with `laneway doctor`."
         ) from error
-    record = Record(transport.get_pid(), _created(transport.get_pid()), lane, env[MARK])
+    record = Record(transport.get_pid(), created(transport.get_pid()), lane, env[MARK])
     child = Child(transport, streams, record, ledger)
     try:
         await ledger.add(record)
@@ -362,92 +334,3 @@ def resolve(command: Sequence[str], env: Mapping[str, str]) -> str:
         f"The program {command[0]} was not found{where}. Install it, or set the command to its "
         "full path; `laneway doctor` checks it."
     )
-
-
-# Looking at the machine -------------------------------------------------------------------
-
-
-def living(process: psutil.Process) -> bool:
-    """Whether this very process runs; a zombie is over, its parent only has not looked yet."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _created(pid: int) -> float:
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return 0.0  # gone already; matches no other process
-
-
-def marked(fits: Callable[[str], bool]) -> list[psutil.Process]:
-    """Every process whose environment carries a fitting marker, except our own."""
-    found = []
-    for pid in psutil.pids():
-        if pid == os.getpid():
-            continue
-        try:
-            process = psutil.Process(pid)  # its start time is read before its environment
-            mark = process.environ().get(MARK)
-        except (psutil.Error, OSError):  # not ours to look at, or gone
-            continue
-        if mark is not None and fits(mark):
-            found.append(process)
-    return found
-
-
-def _tree(record: Record) -> list[psutil.Process]:
-    found = marked(lambda mark: mark == record.marker)
-    with contextlib.suppress(psutil.Error):
-        root = psutil.Process(record.pid)
-        if abs(root.create_time() - record.created) < 0.01:
-            # while the root is there its number cannot be another session's
-            found += [root, *root.children(recursive=True), *_session(record.pid)]
-    return found
-
-
-def _session(number: int) -> list[psutil.Process]:
-    found = []
-    for pid in psutil.pids():
-        with contextlib.suppress(psutil.Error, OSError):
-            if os.getsid(pid) == number:
-                found.append(psutil.Process(pid))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What a sweep found and ended, and what would not die."""
-
-    ended: int
-    survivors: tuple[int, ...]
-
-
-async def sweep(home: Path, records: Iterable[Record], grace: float = 2.0) -> Swept:
-    """End what an earlier life of this home left behind; before any lane runs."""
-    prefix = f"{home_mark(home)}:"
-    left: dict[int, psutil.Process] = {}
-    records = tuple(records)
-    loop = asyncio.get_running_loop()
-
-    def look() -> list[psutil.Process]:
-        found = marked(lambda mark: mark.startswith(prefix))
-        for record in records:
-            found += _tree(record)
-        for process in found:
-            left[process.pid] = process
-        return [process for process in left.values() if living(process)]
-
-    alive = await asyncio.to_thread(look)
-    start = loop.time()
-    while alive and loop.time() < start + grace + SWEEP:
-        number = signal.SIGTERM if loop.time() < start + grace / 2 else signal.SIGKILL
-        for process in alive:
-            with contextlib.suppress(psutil.Error):
-                process.send_signal(number)
-        await asyncio.sleep(0.05)
-        alive = await asyncio.to_thread(look)
-    survivors = tuple(sorted(process.pid for process in alive))
-    return Swept(len(left) - len(survivors), survivors)

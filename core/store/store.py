@@ -7,6 +7,7 @@ in the migrations.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
@@ -19,7 +20,7 @@ import aiosqlite
 from core.clock import Clock
 from core.store import copies, home, integrity
 from core.store.batch import BatchConnection
-from core.store.errors import Damaged, ReadFailed, StoreError, curable
+from core.store.errors import Closed, Damaged, ReadFailed, StoreError, curable
 from core.store.migrate import migrate
 from core.store.queries import queries
 from core.store.rows import Row
@@ -168,6 +169,12 @@ class Store:
         if rows:
             await self._writer.queue((Unit(None, lambda: rows),))
 
+    def save_later(self, *rows: Row) -> None:
+        """Store rows with the next batch, without waiting; lost if the gateway ends before."""
+        with contextlib.suppress(Closed):
+            future = self._writer.queue((Unit(None, lambda: rows),))
+            future.add_done_callback(_unasked)
+
     async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]:
         """What a named query finds in what is committed; waits as long as the disk fails."""
         try:
@@ -253,6 +260,12 @@ class Store:
         if reason:
             self._damage = str(Damaged(str(self.path), reason))
             log.error("%s", self._damage)
+
+
+def _unasked(stored: asyncio.Future[list[bool]]) -> None:
+    """Nobody waits for it; what set it aside has said so in the log."""
+    if not stored.cancelled():
+        stored.exception()
 
 
 def _prepare(path: Path, now: int) -> bool:

@@ -31,7 +31,7 @@ from core.engines.base import (
     Text,
     Unsent,
 )
-from core.engines.processes import home_mark, living, marked
+from core.engines.trees import home_mark, living, marked
 from core.turns import Result
 
 GRACE = 2.0

@@ -184,6 +184,15 @@ async def test_a_monstrous_line_is_thrown_away(make: Make, monkeypatch: pytest.M
     assert (play.text, play.last) == ("done", DONE)
 
 
+async def test_a_monstrous_line_before_the_session_fails_the_turn_and_the_check(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.engines.processes.LINE_LIMIT", 1000)
+    scene = make("--models", ",".join(f"model-{n}" for n in range(200)))
+    assert "a line of more than" in error_of(await scene.say("hello"))
+    assert "a line of more than" in (await scene.engine.check())[-1].fix
+
+
 async def test_error_output_never_blocks_and_is_never_posted(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -383,7 +392,41 @@ async def test_beyond_the_cap_the_longest_idle_process_ends(make: Make) -> None:
     clock = Steps()
     scene = make(clock=clock, warm=2)
     pids = []
-    for lane in ("one", "two", "three"):
-        clock.time += 1
-        pids.append(int((await scene.say("/pid", lane=lane)).text))
+    async with asyncio.TaskGroup() as group:
+        tending = group.create_task(scene.engine.tend(), name="tend")
+        for lane in ("one", "two", "three"):
+            clock.time += 1
+            pids.append(int((await scene.say("/pid", lane=lane)).text))
+        await until(lambda: len(processes_of(scene.home)) == 2)
+        tending.cancel()
     assert {process.pid for process in processes_of(scene.home)} == set(pids[1:])
+
+
+async def test_no_turn_waits_for_the_end_of_another_lanes_agent(make: Make) -> None:
+    scene = make("--stay", warm=1, grace=8.0)
+    async with asyncio.TaskGroup() as group:
+        tending = group.create_task(scene.engine.tend(), name="tend")
+        await scene.say("/ignore-term", lane="deaf")
+        async with asyncio.timeout(3):
+            await scene.say("hello", lane="two")
+            await scene.say("hello", lane="three")
+        scene.engine.grace = 0.2
+        tending.cancel()
+
+
+async def test_a_lane_does_not_begin_beside_its_own_process_that_is_being_ended(
+    make: Make,
+) -> None:
+    scene = make("--stay", warm=1, grace=0.6)
+    async with asyncio.TaskGroup() as group:
+        tending = group.create_task(scene.engine.tend(), name="tend")
+        first = await scene.say("/pid\n/ignore-term", lane="deaf")
+        await scene.say("hello", lane="two")
+        await until(lambda: scene.engine._retiring)
+        play = scene.play("/pid", lane="deaf", session=first.started.session)
+        async with asyncio.timeout(10):
+            await play.through()
+        assert play.started.resumed
+        assert int(play.text) != int(first.text)
+        assert not psutil.pid_exists(int(first.text))
+        tending.cancel()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from core.engines.acp_words import COMMAND_MOST
 from core.engines.base import (
     ApprovalAsked,
     Approvals,
@@ -110,6 +111,32 @@ async def test_a_picture_of_the_answer_is_saved_in_the_workspace(make: Make) -> 
     (made,) = [event for event in play.events if isinstance(event, FileMade)]
     assert made.path.is_relative_to(scene.folder)
     assert made.path.read_bytes().startswith(b"\x89PNG")
+
+
+async def test_a_picture_goes_through_no_link_the_agent_made(make: Make, tmp_path: Path) -> None:
+    scene = make()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (scene.folder / "outbox").symlink_to(elsewhere)
+    play = await scene.say("/image\n/say done")
+    assert list(elsewhere.iterdir()) == []
+    assert "could not be saved as outbox/turn-1-1.png" in play.text
+    assert play.text.endswith("done")
+    assert play.last == DONE
+    (scene.folder / "outbox").unlink()
+    (scene.folder / "outbox").mkdir()
+    (elsewhere / "precious").write_text("precious")
+    (scene.folder / "outbox/turn-2-1.png").symlink_to(elsewhere / "precious")
+    await scene.say("/image", session=play.started.session)
+    assert (elsewhere / "precious").read_text() == "precious"
+    assert not (scene.folder / "outbox/turn-2-1.png").is_symlink()
+
+
+async def test_a_command_too_long_to_be_shown_is_declined_unasked(make: Make) -> None:
+    play = await make().say(f"/approve-big {COMMAND_MOST + 1}")
+    assert not play.saw(ApprovalAsked)
+    assert "denied: xxx" in play.text
+    assert play.last == DONE
 
 
 async def test_attachments_are_blocks_where_the_agent_takes_them(

@@ -7,13 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from core.engines.acp_peer import Ask, Note, Response, parse
-from core.engines.acp_words import (
+from core.engines.acp_hearing import (
+    ANSWER_MOST,
+    CUT,
+    FILES_MOST,
     OPEN_CALLS,
-    Choice,
+    THOUGHT_MOST,
+    TOO_MANY_FILES,
     Ear,
     Picture,
+)
+from core.engines.acp_peer import Ask, Note, Response, parse
+from core.engines.acp_plain import NAME_MOST, session_id
+from core.engines.acp_words import (
+    COMMAND_MOST,
+    Choice,
     asks_nobody,
     choices,
     command_of,
@@ -29,6 +40,7 @@ from core.engines.base import (
     Text,
     ToolEnded,
     ToolStarted,
+    Usage,
 )
 
 HERE = Path("/work/space")
@@ -261,6 +273,125 @@ def test_a_paragraph_only_where_a_tool_was_between_words() -> None:
         if isinstance(event, Text)
     ]  # fmt: skip
     assert texts == ["a", "b", "\n\nc\n", "d"]
+
+
+# Bounds ---------------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
+    | st.sampled_from(["\0", "\ud83d", "\ude00", 10**400, "USD", "text", "file:///a", "diff"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["type", "text", "uri", "name", "amount", "currency", "title", "path"]),
+        inner, max_size=4,
+    ),
+    max_leaves=8,
+)  # fmt: skip
+UPDATES = st.dictionaries(
+    st.sampled_from(["content", "toolCallId", "title", "kind", "status", "cost", "rawInput"]), JSON
+)
+KINDS = st.sampled_from(
+    ["agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "usage_update"]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(KINDS, UPDATES), max_size=6), JSON)
+def test_whatever_an_agent_says_can_be_stored(said: list[Any], usage: Any) -> None:
+    ear = Ear()
+    for kind, update in said:
+        for event in ear.hear({**update, "sessionUpdate": kind}):
+            for value in event_values(event):
+                assert storable(value)
+        assert storable(command_of(ear.about(update), HERE))
+    ear.count_tokens({"usage": {"inputTokens": usage, "outputTokens": usage}})
+    assert all(map(storable, event_values(ear.usage())))
+
+
+def event_values(event: Any) -> list[Any]:
+    return [getattr(event, name) for name in event.__slots__]
+
+
+def storable(value: Any) -> bool:
+    match value:
+        case None | bytes() | bool():
+            return True
+        case int() | float():
+            return 0 <= value <= 2**53
+        case _:
+            return "\0" not in str(value) and bool(str(value).encode() or True)
+
+
+@pytest.mark.parametrize("pieces", [["\ud83d", "\ude00"], ["a\ud83d", "\ude00b"], ["\ud83d"]])
+def test_a_character_that_was_cut_in_two_is_joined(pieces: list[str]) -> None:
+    events = hear(*(chunk(type="text", text=piece) for piece in pieces))
+    whole = "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+    assert "".join(event.delta for event in events) == whole
+
+
+def test_halves_that_do_not_fit_become_a_sign_that_something_is_missing() -> None:
+    assert hear(chunk(type="text", text="\ude00a\0b")) == [Text("\ufffdab")]
+
+
+def test_an_answer_ends_somewhere_and_says_so() -> None:
+    piece = chunk(type="text", text="x" * (ANSWER_MOST - 1))
+    events = hear(piece, piece, piece)
+    assert len(events) == 2
+    assert events[-1].delta == "x" + CUT
+
+
+def test_files_without_end_are_not_all_sent() -> None:
+    made = chunk(type="resource_link", uri="file:///a", name="a")
+    events = hear(*[made] * (FILES_MOST + 5))
+    assert len(events) == FILES_MOST + 1
+    assert events[-1] == Text(TOO_MANY_FILES)
+
+
+def test_names_titles_and_thoughts_are_short() -> None:
+    long = "word\n" * 100_000
+    (started, ended) = hear(
+        {"sessionUpdate": "tool_call", "toolCallId": long, "title": long, "status": "failed"}
+    )
+    assert len(started.id) == len(ended.title) == NAME_MOST
+    assert "\n" not in ended.title
+    (thought,) = hear({"sessionUpdate": "agent_thought_chunk", "content": {"text": long}})
+    assert len(thought.delta) == THOUGHT_MOST
+    assert len(declared({"agentInfo": {"name": long}}).agent) == NAME_MOST
+
+
+@pytest.mark.parametrize("number", [10**30, -1, True, 1.5, "3", None])
+def test_a_count_that_is_none_counts_nothing(number: Any) -> None:
+    ear = Ear()
+    assert not ear.count_tokens({"usage": {"inputTokens": number, "outputTokens": 1}})
+    assert ear.usage() == Usage()
+
+
+@pytest.mark.parametrize("amount", [10**400, float("nan"), float("inf"), -1, True, "3"])
+def test_a_price_that_is_none_costs_nothing(amount: Any) -> None:
+    assert (
+        hear({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}}) == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("s-1", "s-1"), ("s\0", ""), ("\ud83d", ""), ("x" * 10_000, ""), (7, ""), (None, "")],
+)
+def test_a_session_without_a_usable_id_has_none(given: Any, kept: str) -> None:
+    assert session_id({"sessionId": given}) == kept
+
+
+def test_a_command_is_shown_in_full_or_not_at_all() -> None:
+    assert command_of({"rawInput": {"command": "rm\0 \ud83d"}}, HERE) == "rm␀ \ufffd"
+    assert command_of({"rawInput": {"command": "x" * (COMMAND_MOST + 1)}}, HERE) == ""
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert command_of({"rawInput": deep}, HERE) == ""
+
+
+@pytest.mark.parametrize("uri", ["file:///a%00b", "file:///\ud83d", "file://[x", "file:///%ff\0"])
+def test_a_link_to_no_possible_file_is_passed_over(uri: str) -> None:
+    assert hear(chunk(type="resource_link", uri=uri, name="n")) == []
 
 
 # Framing --------------------------------------------------------------------------------------

@@ -15,19 +15,8 @@ import psutil
 import pytest
 
 from core.engines.base import EngineUnready
-from core.engines.processes import (
-    MARK,
-    Child,
-    NoLedger,
-    Record,
-    environment,
-    folder_name,
-    home_mark,
-    lane_mark,
-    living,
-    spawn,
-    sweep,
-)
+from core.engines.processes import Child, NoLedger, environment, spawn
+from core.engines.trees import MARK, Record, home_mark, lane_mark, living, sweep
 from tests.contracts.engine_contract import processes_of, until
 
 SLEEP = "import time; time.sleep(60)"
@@ -49,7 +38,7 @@ class Book(NoLedger):
     async def add(self, record: Record) -> None:
         self.records.append(record)
 
-    async def remove(self, record: Record) -> None:
+    def remove(self, record: Record) -> None:
         self.records.remove(record)
 
 
@@ -116,17 +105,6 @@ def test_markers_tell_homes_lanes_and_times_apart(tmp_path: Path) -> None:
     assert one != two
     assert one.startswith(f"{home_mark(tmp_path)}:a:")
     assert home_mark(tmp_path) != home_mark(tmp_path / "other")
-
-
-@pytest.mark.parametrize("lane", ["telegram:-100/7", "../../etc", "", "ü" * 300, "a b\0c"])
-def test_a_lane_has_a_harmless_folder_name(lane: str) -> None:
-    name = folder_name(lane)
-    assert len(name) < 60
-    assert not set("/.\0 ").intersection(name)
-
-
-def test_two_lanes_never_share_a_folder() -> None:
-    assert folder_name("a/b") != folder_name("a:b")
 
 
 # Starting and ending ------------------------------------------------------------------------
@@ -226,7 +204,8 @@ async def test_writing_to_a_dead_process_says_that_nothing_left(home: Path, book
 CRASHING = """
 import asyncio, os, pathlib, signal, sys
 sys.path.insert(0, sys.argv[1])
-from core.engines.processes import NoLedger, environment, lane_mark, spawn
+from core.engines.processes import NoLedger, environment, spawn
+from core.engines.trees import lane_mark
 
 async def main():
     home = pathlib.Path(sys.argv[2])

@@ -1,0 +1,210 @@
+"""What an agent says while it works, as events: its answer, thoughts, tools, files and costs.
+
+Pure: plain data in, events out. One ``Ear`` listens to one turn and remembers just enough to make
+sense of the next update. What it yields is bounded, in size and, of files, in number.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from core.engines.acp_plain import (
+    COST_MOST,
+    Json,
+    as_sent,
+    items,
+    mapping,
+    money,
+    name,
+    whole_number,
+    words,
+)
+from core.engines.acp_words import title_of
+from core.engines.base import Event, FileMade, Text, Thought, ToolEnded, ToolStarted, Usage
+
+OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory
+THOUGHT_MOST = 4000  # characters of one piece
+ANSWER_MOST = 10_000_000  # characters of one turn's answer
+FILES_MOST = 100  # files and pictures of one turn
+CUT = "\n\n(This answer was longer than ten million characters; the rest was left out.)"
+TOO_MANY_FILES = "\n\n(More than 100 files were made in this turn; the later ones were not sent.)"
+IMAGE_SUFFIX = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "image/svg+xml": ".svg",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image in the answer; the run saves it into the workspace and makes it a file."""
+
+    data: bytes
+    mime: str
+
+    @property
+    def suffix(self) -> str:
+        return IMAGE_SUFFIX.get(self.mime, ".bin")
+
+
+@dataclass(slots=True)
+class Ear:
+    """Listens to the updates of one turn; remembers just enough to make sense of the next."""
+
+    spent_before: float | None = None  # the session's total when the turn began
+    total: float | None = None  # its newest total
+    calls: dict[str, dict[str, Any]] = field(default_factory=dict)  # open tool calls
+    _spent: float = 0.0  # of earlier counters of this turn
+    _tokens: tuple[int, int] = (0, 0)
+    _length: int = 0  # of the answer so far
+    _last: str = ""  # its last character
+    _half: str = ""  # the first half of a character that was cut in two
+    _files: int = 0
+    _tool_since: bool = False
+
+    def hear(self, update: Json) -> Iterator[Event | Picture]:
+        match update.get("sessionUpdate"):
+            case "agent_message_chunk":
+                yield from self._chunk(mapping(update.get("content")))
+            case "agent_thought_chunk":
+                yield Thought(words(mapping(update.get("content")).get("text"))[:THOUGHT_MOST])
+            case "tool_call" | "tool_call_update":
+                yield from self._tool(update)
+            case "usage_update":
+                if self.count(update):
+                    yield self.usage()
+            case _:
+                return  # plans, commands, titles: noise to a turn
+
+    def _chunk(self, content: Json) -> Iterator[Event | Picture]:
+        match content.get("type"):
+            case "text":
+                yield from self._say(as_sent(content.get("text")))
+            case "resource_link":
+                if made := _linked(content):
+                    yield from self._hand_over(made)
+            case "image":
+                if picture := _picture(content):
+                    yield from self._hand_over(picture)
+
+    def _say(self, text: str) -> Iterator[Event]:
+        """A piece of the answer. Agents cut it anywhere, also in the middle of a character."""
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        text = words(text[: len(text) - len(self._half)])
+        room = ANSWER_MOST - self._length
+        if not text or room <= 0:
+            return
+        self._length += len(text)
+        apart = self._apart(text)
+        self._last = text[-1]
+        yield Text(apart + (text if len(text) <= room else text[:room] + CUT))
+
+    def _hand_over(self, made: FileMade | Picture) -> Iterator[Event | Picture]:
+        self._files += 1
+        if self._files <= FILES_MOST:
+            yield made
+        elif self._files == FILES_MOST + 1:
+            yield from self._say(TOO_MANY_FILES)
+
+    def _apart(self, text: str) -> str:
+        """Words before and after a tool are two messages of the agent: a paragraph between them."""
+        between = self._tool_since and bool(self._last.strip()) and not text[0].isspace()
+        self._tool_since = False
+        return "\n\n" if between else ""
+
+    def _tool(self, update: Json) -> Iterator[Event]:
+        number = name(update.get("toolCallId"))
+        known = number in self.calls
+        over = update.get("status") in ("completed", "failed")
+        if not known and over and update.get("sessionUpdate") == "tool_call_update":
+            return  # an afterthought about a call that has ended
+        self._remember(number, update)
+        call = self.calls[number]
+        title = title_of(call)
+        self._tool_since = True
+        if not known:
+            yield ToolStarted(number, title)
+        if over:
+            del self.calls[number]
+            yield ToolEnded(number, title, failed=update.get("status") == "failed")
+
+    def _remember(self, number: str, update: Json) -> None:
+        """Keep what a later question may need to be shown; what a tool printed is not ours."""
+        told = {
+            name: value
+            for name, value in update.items()
+            if name in ("title", "kind", "rawInput", "locations", "content") and value is not None
+        }
+        if "content" in told:
+            told["content"] = [c for c in items(told["content"]) if c.get("type") == "diff"]
+        self.calls.setdefault(number, {}).update(told)
+        while len(self.calls) > OPEN_CALLS:
+            del self.calls[next(iter(self.calls))]
+
+    def mention(self, call: Json) -> Iterator[Event]:
+        """A tool call that a question tells of; some agents tell of it only there."""
+        if name(call.get("toolCallId")) not in self.calls:
+            yield from self._tool({**call, "sessionUpdate": "tool_call", "status": "pending"})
+
+    def about(self, call: Json) -> Json:
+        """A tool call as a permission request tells it, with what was told before."""
+        known = self.calls.get(name(call.get("toolCallId")), {})
+        return {**known, **{name: value for name, value in call.items() if value is not None}}
+
+    def count(self, update: Json) -> bool:
+        """Take in a session's total cost. A total that falls is a new counter, from zero."""
+        cost = mapping(update.get("cost"))
+        amount = money(cost.get("amount"))
+        if amount is None or cost.get("currency") != "USD":
+            return False
+        if self.total is not None and amount < self.total:
+            self._spent += self.total - (self.spent_before or 0.0)
+            self.spent_before = 0.0
+        self.total = amount
+        return True
+
+    def count_tokens(self, result: Json) -> bool:
+        usage = mapping(result.get("usage"))
+        came, went = whole_number(usage.get("inputTokens")), whole_number(usage.get("outputTokens"))
+        if came is None or went is None:
+            return False
+        self._tokens = (came, went)
+        return True
+
+    def usage(self) -> Usage:
+        cost = None
+        if self.total is not None:
+            spent = self._spent + self.total - (self.spent_before or 0.0)
+            cost = min(max(spent, 0.0), COST_MOST)
+        return Usage(*self._tokens, cost=cost)
+
+
+def _linked(content: Json) -> FileMade | None:
+    link = as_sent(content.get("uri"))
+    try:
+        uri = urlsplit(link)
+    except ValueError:
+        return None
+    if uri.scheme != "file" or uri.netloc not in ("", "localhost") or not uri.path:
+        return None
+    path = unquote(uri.path)
+    if words(path) != path:
+        return None  # no file has such a name
+    return FileMade(Path(path), name(content.get("name")) or name(Path(path).name) or "file")
+
+
+def _picture(content: Json) -> Picture | None:
+    try:
+        data = base64.b64decode(words(content.get("data")), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return Picture(data, words(content.get("mimeType"))) if data else None
