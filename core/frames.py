@@ -2,14 +2,16 @@
 
 Best effort throughout: no failure in here fails a turn, and a message whose fate is unknown is
 never sent a second time. What it must get right is the end: once a preview is closed no frame of
-it may land after the final answer. It does not know what a frame is made of.
+it may land after the final answer, and a preview that no answer replaces goes away. When a question
+comes below a preview, what follows is a new message below the question, and the old one goes.
+It does not know what a frame is made of.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -32,7 +34,8 @@ from core.store.rows import Row
 
 log = logging.getLogger("laneway.outbox")
 
-CLOSING_TIME = 2.0  # seconds the last call has to come back
+CLOSING_TIME = 2.0  # seconds the last call has to come back before an answer
+CALL_TIME = 120.0  # the same where nothing waits for it
 SAVE_EVERY = 1.0  # seconds between savings of the text that stays after a crash
 PAUSES = (2.0, 4.0, 8.0, 16.0, 30.0, 60.0)  # seconds after calls that failed
 CLOSED_KEPT = 256  # closed previews whose answer has not come
@@ -89,11 +92,43 @@ class Closed:
 
 
 class Previews:
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, deliver: Callable[[list[Delivery]], None]) -> None:
         self._calls = calls
         self._store = calls.store
         self._clock = calls.clock
+        self._deliver = deliver
         self._by_turn: dict[int, Preview] = {}
+        self._above: dict[int, Preview] = {}  # with words, above a question; go with the next one
+        self._leaving: dict[int, list[Delivery]] = {}  # stored; to be made after the answer
+
+    def begin(self, turn: int) -> None:
+        """The turn is tried once more: it goes on in the message of the try before."""
+        preview = self._by_turn.get(turn)
+        if preview is None or not preview.closed or preview.fate is Fate.UNKNOWN:
+            return
+        if preview.fate is Fate.SHOWN or preview.calling:
+            preview.closed = False
+        else:
+            del self._by_turn[turn]
+
+    def step_aside(self, turn: int) -> None:
+        """A question comes below it: what is shown from now on stands below the question."""
+        preview = self._by_turn.get(turn)
+        if preview is None or preview.closed or preview.fate in (Fate.UNKNOWN, Fate.GONE):
+            return
+        del self._by_turn[turn]
+        if preview.text and (preview.fate is Fate.SHOWN or preview.calling):
+            if before := self._above.pop(turn, None):
+                self._take_away(before)
+            self._above[turn] = preview  # its words help to decide
+        else:
+            self._take_away(preview)
+
+    def over(self, turn: int) -> None:
+        """The turn has ended and no answer comes: nothing of it stays."""
+        for previews in (self._by_turn, self._above):
+            if preview := previews.pop(turn, None):
+                self._take_away(preview)
 
     def show(self, turn: int, lane: str, text: str, footer: str, keyboard: Keyboard = ()) -> None:
         """The newest frame; earlier ones that were not shown yet are dropped."""
@@ -110,16 +145,18 @@ class Previews:
     def shows(self, turn: int) -> bool:
         """Whether a message of it is there or may be there."""
         preview = self._by_turn.get(turn)
+        if turn in self._above:
+            return True
         if preview is None:
             return False
         return preview.fate in (Fate.SHOWN, Fate.UNKNOWN) or preview.calling
 
-    def adopt(self, row: Delivery) -> None:
-        """A preview of an earlier process, for an answer that was not delivered yet."""
+    def adopt(self, row: Delivery, *, late: bool) -> None:
+        """A preview of an earlier process, for the turn's next try or its answer."""
         if row.turn is not None and row.message_id and row.state is DeliveryState.SENT:
             self._by_turn[row.turn] = Preview(
                 row.turn, row.lane, fate=Fate.SHOWN, message_id=row.message_id, row=row.id,
-                closed=True, late=True,
+                closed=True, late=late,
             )  # fmt: skip
 
     def close(self, turn: int) -> None:
@@ -127,38 +164,29 @@ class Previews:
         preview = self._by_turn.get(turn)
         if preview is None or preview.closed:
             return
-        preview.closed = True
-        if preview.task is None:
-            if preview.fate is Fate.NONE and not preview.row:
-                del self._by_turn[turn]
-        elif preview.waiting:
-            preview.task.cancel()
-            if (never := self._ending(preview)) and self._calls.group is not None:
-                self._calls.spawn(self._store.save(*never), f"end of the preview of turn {turn}")
+        self._close(preview)
+        if preview.task is None and preview.fate is Fate.NONE and not preview.row:
+            del self._by_turn[turn]
         self._forget_oldest()
 
     async def settle(self, turn: int) -> Closed:
         """Close it and wait for its last call, at most two seconds."""
         self.close(turn)
+        left: list[Row] = []
+        if above := self._above.pop(turn, None):
+            left, self._leaving[turn] = await self._leave(above, CLOSING_TIME)
         preview = self._by_turn.get(turn)
         if preview is None:
-            return Closed()
-        task = preview.task
-        if task is not None and not await self._calls.finished(task, CLOSING_TIME):
-            called = preview.calling
-            task.cancel()
-            if preview.message_id:
-                preview.late = preview.late or called
-            elif called:
-                preview.fate = Fate.UNKNOWN
-                log.warning("turn %d: it is not known whether its preview was sent", turn)
+            return Closed(rows=tuple(left))
+        await self._last_call(preview, CLOSING_TIME)
         if preview.fate is Fate.SHOWN:
-            return Closed(preview.message_id, preview.late)
-        return Closed(rows=tuple(self._ending(preview)))
+            return Closed(preview.message_id, preview.late, tuple(left))
+        return Closed(rows=(*left, *self._ending(preview)))
 
     def forget(self, turn: int) -> None:
         """The answer is there."""
         self._by_turn.pop(turn, None)
+        self._deliver(self._leaving.pop(turn, []))
 
     def lost(self, turn: int) -> Iterable[Row]:
         """Its message turned out to be gone."""
@@ -170,9 +198,55 @@ class Previews:
 
     def moved(self, place: str) -> None:
         """What was sent to a chat's old id counts as gone."""
-        for preview in self._by_turn.values():
+        for preview in (*self._by_turn.values(), *self._above.values()):
             if preview.place == place:
                 preview.fate, preview.ended = Fate.GONE, True
+
+    # Ends ---------------------------------------------------------------------------------
+
+    def _close(self, preview: Preview) -> None:
+        preview.closed = True
+        if preview.task is not None and preview.waiting:
+            preview.task.cancel()
+            if (never := self._ending(preview)) and self._calls.group is not None:
+                name = f"end of the preview of turn {preview.turn}"
+                self._calls.spawn(self._store.save(*never), name)
+
+    async def _last_call(self, preview: Preview, patience: float) -> None:
+        """Wait for a call that is under way; what it may still do is noted when it takes longer."""
+        task = preview.task
+        if task is None or await self._calls.finished(task, patience):
+            return
+        called = preview.calling
+        task.cancel()
+        if preview.message_id:
+            preview.late = preview.late or called
+        elif called:
+            preview.fate = Fate.UNKNOWN
+            log.warning("turn %d: it is not known whether its preview was sent", preview.turn)
+
+    def _take_away(self, preview: Preview) -> None:
+        """Close it and remove its message, in a task of its own."""
+        if self._calls.group is not None:
+            name = f"removal of the preview of turn {preview.turn}"
+            self._calls.spawn(self._removed(preview), name)
+
+    async def _removed(self, preview: Preview) -> None:
+        written, removal = await self._leave(preview, CALL_TIME)
+        await self._store.save(*written)
+        self._deliver(removal)
+
+    async def _leave(self, preview: Preview, patience: float) -> tuple[list[Row], list[Delivery]]:
+        """Close it for good: the rows that end it, and what takes its message away once stored."""
+        self._close(preview)
+        await self._last_call(preview, patience)
+        if preview.fate is not Fate.SHOWN:
+            return self._ending(preview), []
+        gone = removal(
+            self._store.ids.delivery(), preview.lane, preview.message_id, self._clock.now()
+        )
+        withdrawn = rows.delivery_state(preview.row, DeliveryState.WITHDRAWN)
+        return [withdrawn, rows.delivery(gone)], [gone]
 
     # One frame after the other ------------------------------------------------------------
 
@@ -254,6 +328,9 @@ class Previews:
                 message_id=preview.message_id, sent_at=self._clock.now(),
             )  # fmt: skip
             await self._store.save(state)
+            stands_below = self._by_turn.get(preview.turn) is preview
+            if stands_below and (above := self._above.pop(preview.turn, None)):
+                self._take_away(above)
         elif now - preview.saved_at >= SAVE_EVERY * 0.95 and preview.text != preview.saved:
             preview.saved_at, preview.saved = now, preview.text
             await self._store.save(rows.delivery_part(preview.row, Part(preview.text)))
@@ -297,3 +374,10 @@ class Previews:
         closed = [turn for turn, preview in self._by_turn.items() if preview.closed]
         for turn in closed[: max(0, len(closed) - CLOSED_KEPT)]:
             del self._by_turn[turn]
+
+
+def removal(delivery: int, lane: str, message_id: str, now: int) -> Delivery:
+    """What takes a preview's message away; like any edit it is tried again after a crash."""
+    return Delivery(
+        delivery, lane, None, DeliveryKind.NOTICE, Part(""), target=message_id, created_at=now
+    )

@@ -30,6 +30,10 @@ class Showing(Protocol):
         self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
     ) -> None: ...
 
+    def begin_preview(self, turn: int) -> None: ...
+
+    def step_aside(self, turn: int) -> None: ...
+
     def close_preview(self, turn: int) -> None: ...
 
     def typing(self, lane: str) -> None: ...
@@ -63,6 +67,7 @@ class Live:
         self._changed = asyncio.Event()
         self._began = clock.monotonic()
         self._words_at: float | None = None
+        self._resumed = 0.0  # when a person had decided
         self._shown: Frame | None = None
         self._shown_at = 0.0
         self._holding = False
@@ -76,6 +81,7 @@ class Live:
         async with asyncio.TaskGroup() as group:
             self._tasks.append(group.create_task(self._beat(), name=f"typing of turn {self._turn}"))
             if self._previews:
+                self._outbox.begin_preview(self._turn)
                 frames = self._show_frames()
                 self._tasks.append(group.create_task(frames, name=f"frames of turn {self._turn}"))
 
@@ -88,15 +94,22 @@ class Live:
         self._changed.set()
 
     def hold(self) -> None:
-        """A person has to decide: nobody types meanwhile."""
+        """A person has to decide: nobody types meanwhile, and the question comes below."""
         self._holding = True
         self._picture.asking = True
-        self._changed.set()
         self._outbox.hush(self._lane)
+        self._picture.fresh = self._picture.wordy and self._shown is None
+        if self._shown is not None and not self._closed:
+            if self._picture.wordy:
+                self._show()  # so that the words above the question do not seem to go on
+            self._outbox.step_aside(self._turn)
+            self._shown = None
+        self._changed.set()
 
     def release(self) -> None:
         self._holding = False
         self._picture.asking = False
+        self._resumed = self._clock.monotonic()
         self._changed.set()
         if not self._closed:
             self._type()
@@ -134,21 +147,25 @@ class Live:
             wait = due - self._clock.monotonic()
             if wait > 0:
                 await self._clock.sleep(wait)
+                continue  # a question may have come meanwhile
             self._changed.clear()
-            frame = self._picture.frame(self._clock.monotonic() - self._began)
-            if frame.shown and frame != self._shown:
-                self._shown, self._shown_at = frame, self._clock.monotonic()
-                self._outbox.preview(
-                    self._turn, self._lane, frame.text, frame.footer, self._keyboard
-                )
+            self._show()
+
+    def _show(self) -> None:
+        now = self._clock.monotonic()
+        frame = self._picture.frame(now - self._began)
+        if frame.shown and frame != self._shown:
+            self._shown, self._shown_at = frame, now
+            self._outbox.preview(self._turn, self._lane, frame.text, frame.footer, self._keyboard)
 
     def _due(self) -> float | None:
         """When the next frame may be shown; None: not yet known, there is nothing to show."""
+        if self._picture.asking and not self._picture.fresh:
+            return None  # the question stands there already, and says all there is to say
         if self._shown is not None:
             return self._shown_at + self._every
+        resumed = self._resumed + min(FIRST, self._every)
         if self._words_at is not None:
-            return self._words_at + min(WORDS, self._every)
-        if self._picture.asking:
-            return None  # the question stands there already, and says all there is to say
-        elapsed = self._clock.monotonic() - self._began
-        return self._clock.monotonic() if elapsed >= THINKING else None
+            return max(self._words_at + min(WORDS, self._every), resumed)
+        now = self._clock.monotonic()
+        return max(now, resumed) if now - self._began >= THINKING else None

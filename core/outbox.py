@@ -18,7 +18,7 @@ from core.calls import Calls, Moved, Unreachable
 from core.channel import Channel, SendError
 from core.clock import Clock
 from core.delivering import NONCE_TIME, Delivering, Holding, Outcome, takes_away
-from core.frames import Previews
+from core.frames import Previews, removal
 from core.guard import fault_of
 from core.messages import Address, Keyboard, Receipt, clean
 from core.rates import Rank, Ticket
@@ -81,7 +81,7 @@ class Outbox:
         self._on_failed = on_failed
         self._follow = moved
         self._calls = Calls(store, channels, clock, self._chat_moved)
-        self._previews = Previews(self._calls)
+        self._previews = Previews(self._calls, self.deliver)
         self._signs = Signs(self._calls)
         self._delivering = Delivering(self._calls, self._previews, self._signs)
         self._lines: dict[tuple[str, bool], _Line] = {}
@@ -124,6 +124,20 @@ class Outbox:
         """No frame of this turn starts from now on."""
         self._previews.close(turn)
 
+    def begin_preview(self, turn: int) -> None:
+        """The turn is tried once more: what a try before left in its thread is edited on."""
+        self._previews.begin(turn)
+
+    def step_aside(self, turn: int) -> None:
+        """A question comes: what the turn shows from now on stands below it."""
+        self._previews.step_aside(turn)
+
+    def over(self, turn: int) -> None:
+        """The turn has ended. Without an answer on its way, nothing of its preview may stay."""
+        waiting = (delivery for line in self._lines.values() for delivery in line.queue)
+        if not any(one.turn == turn and one.kind is DeliveryKind.ANSWER for one in waiting):
+            self._previews.over(turn)
+
     def shows(self, turn: int) -> bool:
         """Whether a preview of this turn is, or may be, in its thread."""
         return self._previews.shows(turn)
@@ -165,14 +179,30 @@ class Outbox:
                 log.warning("delivery %d in %s is uncertain", delivery.id, delivery.lane)
                 state = DeliveryState.UNCERTAIN
                 written.append(rows.delivery_state(delivery.id, state, error="restart"))
+        again += await self._take_up_previews(written)
         await self._store.save(*written)
         for delivery in again:
             first = delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0
             if first and delivery.turn is not None and not delivery.target:
                 for row in await reads.deliveries_of(self._store, delivery.turn):
                     if row.kind is DeliveryKind.PREVIEW:
-                        self._previews.adopt(row)
+                        self._previews.adopt(row, late=True)
         self.deliver(again)
+
+    async def _take_up_previews(self, written: list[Row]) -> list[Delivery]:
+        """What unfinished turns show is theirs to go on with; of two of a turn only the newer."""
+        removals: list[Delivery] = []
+        newest: dict[int | None, Delivery] = {}
+        for row in await reads.previews_open(self._store):
+            if older := newest.get(row.turn):
+                now = self._clock.now()
+                gone = removal(self._store.ids.delivery(), older.lane, older.message_id, now)
+                withdrawn = rows.delivery_state(older.id, DeliveryState.WITHDRAWN)
+                written += [withdrawn, rows.delivery(gone)]
+                removals.append(gone)
+            newest[row.turn] = row
+            self._previews.adopt(row, late=False)
+        return removals
 
     async def said(self, lane: str) -> None:
         """Wait until everything that was handed over for ``lane`` is sent or given up."""

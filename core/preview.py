@@ -44,6 +44,7 @@ class Picture:
         self._tools: dict[str, str] = {}  # open ones, the newest last
         self._writing = False
         self.wordy = False  # there is text that can be seen
+        self.fresh = False  # some of it came after this was last set to False
         self.asking = False  # a person has to decide
 
     def feed(self, event: Event) -> bool:
@@ -51,7 +52,8 @@ class Picture:
         match event:
             case Text(delta) if delta:
                 self._pieces.append(delta)
-                self.wordy = self.wordy or not delta.isspace()
+                if not delta.isspace():
+                    self.wordy = self.fresh = True
                 self._writing = True
             case Thought():
                 changed = self._writing

@@ -28,11 +28,19 @@ class Screen:
         self.typed: list[float] = []
         self.hushed = 0
         self.closed: list[int] = []
+        self.begun: list[int] = []
+        self.aside: list[float] = []
 
     def preview(
         self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
     ) -> None:
         self.frames.append((self.clock.monotonic(), text, footer))
+
+    def begin_preview(self, turn: int) -> None:
+        self.begun.append(turn)
+
+    def step_aside(self, turn: int) -> None:
+        self.aside.append(self.clock.monotonic())
 
     def close_preview(self, turn: int) -> None:
         self.closed.append(turn)
@@ -108,6 +116,49 @@ async def test_a_turn_without_a_word_shows_no_preview_below_its_question() -> No
         it.live.release()
         await it.clock.advance(1)
         assert [footer for _, _, footer in it.screen.frames] == ["🔧 Make week.csv · 1 min 00 s"]
+
+
+async def test_what_is_shown_steps_aside_for_a_question_and_goes_on_below_it() -> None:
+    async with turn() as it:
+        it.live.feed(Text("Let me look. "))
+        await it.clock.advance(2)
+        it.live.hold()
+        assert it.screen.aside == [2]
+        assert it.screen.frames[-1][1:] == ("Let me look.", "✋ waiting for a decision")
+        await it.clock.advance(60)
+        assert it.screen.frames[-1][0] == 2, "a question says all there is to say"
+        it.live.release()
+        await it.clock.advance(0.9)
+        assert it.screen.frames[-1][0] == 2, "an answer that comes now needs no frame"
+        await it.clock.advance(0.2)
+        assert it.screen.frames[-1] == (63, "Let me look.", "⏳ writing… · 1 min 00 s")
+        assert it.screen.aside == [2]
+
+
+async def test_words_that_were_not_shown_before_the_question_are_shown_below_it() -> None:
+    async with turn() as it:
+        await it.clock.advance(1.9)
+        it.live.feed(Text("Let me look."))
+        it.live.hold()
+        await it.clock.advance(1)
+        assert it.screen.aside == []
+        assert [text for _, text, _ in it.screen.frames] == ["Let me look."]
+
+
+async def test_words_that_come_while_a_person_decides_are_shown() -> None:
+    async with turn() as it:
+        it.live.feed(Text("One. "))
+        await it.clock.advance(2)
+        it.live.hold()
+        await it.clock.advance(10)
+        it.live.feed(Text("Two."))
+        await it.clock.advance(10)
+        assert [text for _, text, _ in it.screen.frames][-1] == "One. Two."
+
+
+async def test_each_try_of_a_turn_takes_up_what_the_one_before_left() -> None:
+    async with turn() as it:
+        assert it.screen.begun == [7]
 
 
 async def test_a_platform_without_a_typing_sign_gets_none() -> None:

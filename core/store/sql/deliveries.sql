@@ -40,6 +40,7 @@ SELECT * FROM deliveries WHERE turn = :turn ORDER BY kind, seq, id;
 -- What turns that are not over show of themselves.
 SELECT d.* FROM turns t JOIN deliveries d ON d.turn = t.id AND d.kind = 'preview'
 WHERE t.status IN ('waiting', 'starting', 'running') AND t.held = :held AND d.message_id <> ''
+    AND d.state = 'sent'
 ORDER BY d.id;
 
 -- name: delivery.of_lane
