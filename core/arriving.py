@@ -63,7 +63,7 @@ class Arriving:
         limit = self.ground.limits(message.address.channel).file_in
         for file in message.files:
             if file.size is not None and file.size > limit:
-                return wording.too_big(file.name or file.kind.value, limit)
+                return wording.sentence(wording.too_big(file.name or file.kind.value, limit))
         if message.text.strip():
             return ""
         if message.files and all(file.kind is FileKind.VOICE for file in message.files):

@@ -6,8 +6,14 @@ It only tells when the time is over; what happens then is the caller's business.
 from __future__ import annotations
 
 import asyncio
+from enum import StrEnum
 
 from core.clock import Clock
+
+
+class Limit(StrEnum):
+    SILENT = "no sign of the engine"
+    LONG = "the turn as a whole"
 
 
 class Patience:
@@ -47,12 +53,13 @@ class Patience:
         self._decided.set()
         return True
 
-    async def lost(self) -> None:
-        """Returns when a limit is met."""
+    async def lost(self) -> Limit:
+        """Returns when a limit is met, and which."""
         while True:
             await self._decided.wait()
             now = self._clock.monotonic()
-            left = min(self._heard + self._idle, self._began + self._paused + self._most) - now
+            silent = self._heard + self._idle - now
+            left = min(silent, self._began + self._paused + self._most - now)
             if left <= 0:
-                return
+                return Limit.SILENT if silent <= 0 else Limit.LONG
             await self._clock.sleep(left)

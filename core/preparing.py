@@ -20,7 +20,6 @@ from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimite
 from core.clock import Clock
 from core.engines.base import Approvals, Attachment, Engine, Request
 from core.folders import workspace
-from core.messages import FileKind
 from core.store import reads
 from core.store.records import LaneRow, MessageRow, SessionRow
 from core.store.store import Store
@@ -143,8 +142,6 @@ class Preparing:
         """Save every file of the turn under its path in the workspace."""
         saved: list[Attachment] = []
         for item in prompt.incoming(messages):
-            if item.file.kind is FileKind.VOICE:
-                continue  # the prompt says that it could not be heard
             if item.file.size is not None and item.file.size > channel.limits.file_in:
                 raise Unworkable(wording.too_big(item.file.name, channel.limits.file_in))
             target = folder / item.path

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core import restoring, turns
@@ -42,6 +42,7 @@ from core.turns import (
     Kind,
     Limits,
     News,
+    Origin,
     Prompt,
     Refuse,
     Save,
@@ -59,6 +60,7 @@ from core.turns import (
 log = logging.getLogger("laneway.runner")
 
 UNMARKED = Mark(0)
+GoOn = Callable[[int], Awaitable[None]]  # continues the turn with this id
 LEAVE = 2.0  # seconds beyond the stop grace for the ends of turns to be stored
 
 
@@ -157,17 +159,23 @@ class Runner:
         self._watchers: set[Callable[[Turn], None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
-        self.cut_off: tuple[int, ...] = ()  # turns that an earlier process left at work
 
-    async def run(self, ready: asyncio.Event, stop: asyncio.Event, drain: float) -> None:
+    async def run(
+        self,
+        ready: asyncio.Event,
+        stop: asyncio.Event,
+        drain: float,
+        go_on: GoOn | None = None,
+    ) -> None:
         """Restore, run turns until ``stop`` is set, then drain for at most ``drain`` seconds.
 
-        Messages are still taken while it drains; returns when no turn runs any more.
+        ``go_on`` continues a turn that a crash cut off; without it people are asked. Messages are
+        still taken while it drains; returns when no turn runs any more.
         """
         async with asyncio.TaskGroup() as group:
             self._group = group
             await self._life.approvals.begin(group, self.take)
-            await self._restore()
+            await self._restore(go_on)
             showing = group.create_task(self._notices.run(self.take, self), name="waiting notices")
             ready.set()
             await stop.wait()
@@ -263,6 +271,7 @@ class Runner:
         if not turn.status.over:
             return
         self._sources.pop(turn.id, None)
+        self._life.outbox.over(turn.id)
         for watcher in tuple(self._watchers):
             watcher(turn)
 
@@ -284,17 +293,18 @@ class Runner:
         if not self._running:
             self._idle.set()
 
-    async def _restore(self) -> None:
+    async def _restore(self, go_on: GoOn | None) -> None:
         """Rebuild the lanes from the store, and settle what a crash cut off."""
         state = await restoring.stored_state(self._store, self._defaults, self._channels)
         self._sources.update(state.sources)
-        step = _Restoring(self, state)
+        # What goes on by itself comes before what waits: nothing starts until it is in its lane.
+        step = _Restoring(self, state, goes_on=go_on is not None)
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
-        self.cut_off = tuple(
-            command.turn.id
-            for command in step.commands
-            if isinstance(command, Tell) and command.news is News.INTERRUPTED and command.turn
-        )
+        if go_on is not None:
+            for turn in step.going_on():
+                await go_on(turn.id)
+            if not state.paused_all:
+                await self.take(Item(event=turns.ResumeAsked()))
         await self._notices.restore()
 
     async def release(self) -> tuple[int, int]:
@@ -348,12 +358,14 @@ class _Restoring:
     mark: Mark = UNMARKED
     commands: Sequence[Command] = ()
     deliveries: list[Delivery] = field(default_factory=list)
+    goes_on: bool = False  # what was cut off is continued; until then nothing starts
 
     def decide(self) -> list[Row]:
         state, telling = self.state, self.runner.telling
         self.mark = self.runner.lanes.mark()
+        paused = state.paused_all or self.goes_on
         self.commands = self.runner.lanes.restore(
-            state.turns, state.facts, state.paused_all, state.paused_engines
+            state.turns, state.facts, paused, state.paused_engines
         )
         self.deliveries = []
         for command in self.commands:
@@ -362,7 +374,7 @@ class _Restoring:
                     self.deliveries += telling.closed_preview(turn, state.previews[turn.id])
                 case _:
                     pass
-        said = telling.of(self.commands)
+        said = telling.of(self.commands, goes_on=frozenset(t.id for t in self.going_on()))
         self.deliveries += said.deliveries
         return [
             *(rows.release() if state.held else ()),
@@ -377,3 +389,15 @@ class _Restoring:
     def done(self) -> None:
         self.runner.telling.deliver(self.state.released)
         self.runner.carry_out(self.commands, self.deliveries)
+
+    def going_on(self) -> list[Turn]:
+        """Turns that a crash cut off and that are continued; one that was is not again."""
+        return [
+            command.turn
+            for command in self.commands
+            if self.goes_on
+            and isinstance(command, Tell)
+            and command.news is News.INTERRUPTED
+            and command.turn is not None
+            and command.turn.origin is not Origin.CONTINUE
+        ]

@@ -26,13 +26,13 @@ from core.engines.base import Decision, EngineError, Request, Run
 from core.items import Item, Take
 from core.live import Live
 from core.outbox import Outbox
-from core.patience import Patience
+from core.patience import Limit, Patience
 from core.preparing import Prepared, Preparing, Unworkable
 from core.settling import End, Settling, usage_row
 from core.store import rows
 from core.telling import Remains, Telling
 from core.turns import Kind, Result, Turn
-from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED
+from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED, TOO_LONG, TOO_SILENT
 
 log = logging.getLogger("laneway.turn")
 
@@ -76,6 +76,7 @@ class Running:
         self._group = group
         self._settling = Settling(take, life.telling, life.clock)
         self._patience = Patience(life.clock, life.limits.idle, life.limits.turn)
+        self._limit = ""  # words for the time limit that ended it
         self._answer = Answer(life.spill / f"answer-{turn.id}-{self.began_at}.md")
         self._usage: base.Usage | None = None
         self._usage_saved = -USAGE_EVERY
@@ -125,15 +126,13 @@ class Running:
         talking = self._talking = self._group.create_task(
             self._guarded(), name=f"talk of turn {self.turn.id}"
         )
-        watch = self._beside(self._watch, "limits of")
         over = self._group.create_task(self._over.wait(), name=f"end of turn {self.turn.id}")
         try:
             await asyncio.wait((talking, over), return_when=asyncio.FIRST_COMPLETED)
-            watch.cancel()
             await self._settle(self._end or End(Result.CANCELLED, self._quarantine))
             await asyncio.wait((talking,))
         finally:
-            for task in (watch, over, talking):
+            for task in (over, talking):
                 task.cancel()
         if self._prepared and (reason := self._quarantine or (self._run and self._run.quarantine)):
             engine = self._prepared.engine.name
@@ -148,7 +147,8 @@ class Running:
             self._live.close()
         self._answer.close()
         shown = self._life.outbox.shows(self.turn.id)
-        remains = Remains(self._answer.text, end.error, shown, self._answer.whole)
+        error = self._limit or end.error
+        remains = Remains(self._answer.text, error, shown, self._answer.whole)
         if end.unsent:
             await self._settling.unsent(self.turn, remains, end, self._session)
         else:
@@ -203,7 +203,11 @@ class Running:
             self._life.previews,
             keyboard,
         )
-        beat = self._beside(live.run, "live view of")
+        self._patience = Patience(self._life.clock, self._life.limits.idle, self._life.limits.turn)
+        beside = [
+            self._beside(live.run, "live view of"),
+            self._beside(self._watch, "limits of"),
+        ]
         try:
             async with contextlib.aclosing(self._run.events()) as events:
                 async for event in events:
@@ -211,7 +215,8 @@ class Running:
                     await self._on(event, prepared.request)
         finally:
             live.close()
-            beat.cancel()
+            for task in beside:
+                task.cancel()
         self._ended(End(Result.FAILED, NO_RESULT))
 
     async def _ready(self) -> Prepared | None:
@@ -248,7 +253,9 @@ class Running:
             case base.ApprovalWithdrawn(approval):
                 await self._life.approvals.withdraw(self.turn.id, approval)
             case base.FileMade(path, name):
-                said = self._life.telling.file(self.turn, request.folder, path, name)
+                said = await self._life.telling.file(
+                    self.turn, request.folder, path, name, self._life.spill
+                )
                 await self._take(Item(deliveries=said.deliveries))
             case base.SteerSettled(turn, taken, certain):
                 lane = self.turn.lane
@@ -336,8 +343,9 @@ class Running:
 
     async def _watch(self) -> None:
         """Ends the turn when the engine is silent, or the turn too long."""
-        await self._patience.lost()
-        log.warning("turn %d in %s met a time limit", self.turn.id, self.turn.lane)
+        met = await self._patience.lost()
+        log.warning("turn %d in %s met a time limit: %s", self.turn.id, self.turn.lane, met)
+        self._limit = TOO_SILENT if met is Limit.SILENT else TOO_LONG
         limit = turns.StopKind.LIMIT
         await self._tell(turns.SkipAsked(self.turn.lane, "", kind=limit, turn=self.turn.id))
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core import wording
+from core import inside, wording
 from core.channel import Channel
 from core.clock import Clock
 from core.items import Said
@@ -29,8 +29,6 @@ from core.turns import (
     Refuse,
     Result,
     Status,
-    Stop,
-    StopKind,
     Tell,
     Turn,
 )
@@ -101,14 +99,24 @@ class Telling:
 
     # Inside a step ------------------------------------------------------------------------
 
-    def of(self, commands: Iterable[Command], closed: int | None = None) -> Said:
-        """The notices of one step. ``closed``: a turn whose own ending says why it ended."""
+    def of(
+        self,
+        commands: Iterable[Command],
+        closed: int | None = None,
+        goes_on: Collection[int] = (),
+    ) -> Said:
+        """The notices of one step. ``closed``: a turn whose own ending says why it ended.
+
+        ``goes_on``: turns that were cut off and are continued without being asked.
+        """
         deliveries: list[Delivery] = []
         written: list[Row] = []
         for command in commands:
             match command:
                 case Tell(News.ENDED, _, turn) if turn is not None and turn.id == closed:
                     continue
+                case Tell(_, lane, turn) if turn is not None and turn.id in goes_on:
+                    deliveries += self._notice(lane, turn, wording.goes_on(turn.label))
                 case Tell(news, lane, turn):
                     keyboard, buttons = self._buttons(news, lane, turn)
                     text = wording.tell(command, self._names)
@@ -129,9 +137,8 @@ class Telling:
         once for each end that is still possible.
         """
         ends = [Status.DONE] if result is Result.DONE else [Status.FAILED, Status.STOPPED]
-        limit = replace(turn, status=Status.FAILED, stop=Stop(StopKind.LIMIT))
         possible = [replace(turn, status=status) for status in ends]
-        texts = {self._ending(over, remains) for over in (*possible, limit)} - {""}
+        texts = {self._ending(over, remains) for over in possible} - {""}
         channel = self._channel_of(turn.lane)
         parts: dict[str, list[Part]] = {}
         for text in texts:
@@ -163,16 +170,11 @@ class Telling:
             case Status.DONE:
                 return answer if answer.strip() else wording.EMPTY_ANSWER
             case Status.FAILED:
-                failed = wording.failed(turn.label, self._why(turn, error))
+                failed = wording.failed(turn.label, error)
                 return f"{wording.unfinished(answer)}\n\n{failed}" if answer.strip() else failed
             case _:
                 # Who stopped it and what comes next is told in a notice of its own.
                 return wording.unfinished(answer) if answer.strip() or remains.shown else ""
-
-    def _why(self, turn: Turn, error: str) -> str:
-        if turn.stop is not None and turn.stop.kind is StopKind.LIMIT:
-            return wording.TIME_LIMIT
-        return error
 
     def _notice(
         self,
@@ -239,24 +241,22 @@ class Telling:
 
     # Files --------------------------------------------------------------------------------
 
-    def file(self, turn: Turn, folder: Path, path: Path, name: str) -> Said:
-        """A file of the agent, if it is a regular one inside the turn's workspace."""
-        real = _inside(path, folder)
-        if real is None:
+    async def file(self, turn: Turn, folder: Path, path: Path, name: str, into: Path) -> Said:
+        """A file of the agent, if it is a regular one inside the turn's workspace.
+
+        What goes out is a copy made at the check: the agent may be exchanging the file meanwhile.
+        """
+        most = self._channel_of(turn.lane).limits.file_out
+        try:
+            copy = await asyncio.to_thread(inside.take_out, folder, path, into, most)
+        except inside.NotInside:
             log.warning("turn %d: a file outside of the workspace was not sent", turn.id)
             return Said(self._notice(turn.lane, turn, wording.not_sent(name)))
-        size = real.stat().st_size
-        most = self._channel_of(turn.lane).limits.file_out
-        if size > most:
+        except inside.TooLarge:
             return Said(self._notice(turn.lane, turn, wording.too_big_to_send(name, most)))
-        file = FilePart(str(real), name)
+        except OSError as fault:
+            log.warning("turn %d: a file could not be copied to be sent: %s", turn.id, fault)
+            reason = fault.strerror or "the disk refused it"
+            return Said(self._notice(turn.lane, turn, wording.not_copied(name, reason)))
+        file = FilePart(str(copy), name)
         return Said([self._showing.one(turn.lane, file, DeliveryKind.FILE, turn=turn.id)])
-
-
-def _inside(path: Path, folder: Path) -> Path | None:
-    """The regular file that is meant, if it lies in the folder when all links are followed."""
-    try:
-        real = path.resolve()
-        return real if real.is_file() and real.is_relative_to(folder.resolve()) else None
-    except (OSError, ValueError, RuntimeError):  # a name that is none, or links in a circle
-        return None

@@ -29,6 +29,7 @@ VOICE_UNHEARD = (
 VOICE_REMARK = "(A voice note came with this message; the recording could not be read.)"
 STRANGER_PRESS = "This is not for you."
 UNKNOWN_PRESS = "This button is no longer in use."
+PRESS_BROKE = "That did not work, and nothing was changed; the log of the gateway says more."
 TURN_OVER_PRESS = "That turn is over already."
 NOT_YOURS_PRESS = "Only the person who asked, or an admin, can do this."
 NO_SIDE_PRESS = "The agent here cannot answer on the side; your message keeps its place."
@@ -37,7 +38,8 @@ NOT_TAKEN = "I could not take that message; nothing was started. Please write it
 INTERNAL_FAULT = "the gateway met a fault of its own; its log says more"
 NOT_STOPPED = "the agent did not end when it was stopped; its session is not used again"
 NO_RESULT = "the agent ended without a result"
-TIME_LIMIT = "it took longer than the time limit and was stopped; send it in smaller parts"
+TOO_LONG = "it took longer than the time limit and was stopped; send it in smaller parts"
+TOO_SILENT = "the agent gave no sign of life for too long and was stopped"
 DRAINING = "I am restarting. Your message is kept and runs after the restart."
 
 
@@ -60,6 +62,13 @@ def label(text: str, most: int = LABEL_WORDS) -> str:
 def quoted(text: str) -> str:
     """A label as it stands in a notice."""
     return f'"{plain(text)}"' if text.strip() else "a message"
+
+
+def sentence(reason: str) -> str:
+    """A reason as a notice of its own."""
+    said = plain(reason)
+    said = said[:1].upper() + said[1:]
+    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
 
 
 def duration(ms: int) -> str:
@@ -269,16 +278,20 @@ def failed(what: str, error: str) -> str:
 
 
 def too_big(name: str, limit: int) -> str:
-    """A file that the platform does not hand out."""
+    """A file that the platform does not hand out. Not yet quoted."""
     return (
-        f"The file {quoted(name)} is too large for me: the limit here is {limit // 1_000_000} MB. "
-        "I did not start anything; send a smaller file, or a link."
+        f'the file "{label(name)}" is too large for me, the limit here is {limit // 1_000_000} MB; '
+        "nothing was started: send a smaller file, or a link"
     )
 
 
 def not_sent(name: str) -> str:
     """A file of the agent that may not leave."""
     return f"The agent offered the file {quoted(name)}, which is not in its workspace: not sent."
+
+
+def not_copied(name: str, reason: str) -> str:
+    return f"The file {quoted(name)} could not be sent ({reason}). It lies in the workspace."
 
 
 def too_big_to_send(name: str, limit: int) -> str:
@@ -368,5 +381,10 @@ def own_turn_of_piece(what: str) -> str:
 
 
 def not_fetched(name: str) -> str:
-    """A file that the platform would not give."""
-    return f"The file {quoted(name)} could not be fetched. I did not start anything; send it again."
+    """A file that the platform would not give. Not yet quoted."""
+    return f'the file "{label(name)}" could not be fetched; nothing was started'
+
+
+def goes_on(what: str) -> str:
+    """A turn that a restart cut off, where it is continued without asking."""
+    return f"A restart cut off the work on {quoted(what)}. I go on from there now."

@@ -27,6 +27,7 @@ from core.store import rows
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import Control, listening
+from gateway.housekeeping import tidy_files
 from gateway.left import remove_left
 from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, new_id, wanted_channels
 from gateway.paths import DATABASE
@@ -125,11 +126,13 @@ class Gateway:
         """From the restored state to the last answer."""
         web, terminals = listeners
         patience = self._settings.drain_timeout
+        by_itself = self._settings.after_crash is AfterCrash.CONTINUE
+        go_on = parts.intake.go_on if by_itself else None
         restored = asyncio.Event()
         await parts.outbox.restore()
         await parts.intake.resume()
         runner = group.create_task(
-            parts.runner.run(restored, self._stopping, patience), name="runner"
+            parts.runner.run(restored, self._stopping, patience, go_on), name="runner"
         )
         await restored.wait()
         engine = self._settings.engine.value
@@ -146,9 +149,6 @@ class Gateway:
         ]
         beside = [group.create_task(what, name=name) for name, what in work]
         ready()
-        if self._settings.after_crash is AfterCrash.CONTINUE:
-            for turn in parts.runner.cut_off:
-                await parts.intake.go_on(turn)
         await runner
         await parts.outbox.flushed(FLUSH)
         await parts.outbox.rest(LAND)
@@ -193,4 +193,5 @@ class Gateway:
     async def _tidy(self, store: Store) -> None:
         while True:
             await store.save(*rows.tidy(self._clock.now()))
+            await tidy_files(self._settings.home, store, self._clock.now())
             await self._clock.sleep(TIDY_EVERY)

@@ -49,3 +49,34 @@ async def test_a_message_whose_prompt_never_left_runs_again_by_itself(tmp_path: 
             await down.end(signal.SIGKILL)
         async with process(tmp_path / "home", fake):
             await fake.until(lambda: fake.texts(ANA) == ["at last"])
+
+
+async def test_a_cut_off_turn_goes_on_by_itself_where_that_is_set_before_what_waits(
+    tmp_path: Path,
+) -> None:
+    home, after_crash = tmp_path / "home", {"LANEWAY_AFTER_CRASH": "continue"}
+    async with FakeTelegram() as fake:
+        async with process(home, fake, **after_crash) as first:
+            fake.user_says("/say working\n/sleep 60")
+            await fake.until(lambda: stored(home, PREVIEW))
+            fake.user_says("/say what waited")
+            await fake.until(lambda: stored(home, "SELECT 1 FROM turns WHERE status = 'waiting'"))
+            await first.end(signal.SIGKILL)
+        async with process(home, fake, **after_crash) as second:
+            await fake.until(lambda: any("I go on" in text for text in fake.texts(ANA)))
+            going_on = "SELECT 1 FROM turns WHERE origin = 'continue' AND status = 'running'"
+            await fake.until(lambda: stored(home, going_on))
+            assert not any("what waited" in text for text in answers(fake))
+            await second.end(signal.SIGKILL)
+        async with process(home, fake, **after_crash) as third:
+            # Once is enough: a turn that is cut off again is told, and what waits goes on.
+            await fake.until(lambda: "what waited" in answers(fake))
+            await fake.until(lambda: any("Press continue" in text for text in fake.texts(ANA)))
+            await third.end(signal.SIGTERM)
+        with closing(sqlite3.connect(home / "laneway.db")) as database:
+            (count,) = database.execute("SELECT count(*) FROM turns").fetchone()
+        assert count == 3
+
+
+def answers(fake: FakeTelegram) -> list[str]:
+    return [text for text in fake.texts(ANA) if not text.startswith(("A restart", "Waiting"))]
