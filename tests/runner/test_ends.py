@@ -75,7 +75,7 @@ async def test_a_silent_engine_is_ended_by_the_idle_limit_and_told(tmp_path: Pat
         await scene.says("silence")
         run = await scene.engine.started()
         run.say(Started("s"))
-        await scene.until(lambda: any("time limit" in text for text in scene.texts()))
+        await scene.until(lambda: any("no sign of life" in text for text in scene.texts()))
         assert await scene.statuses() == ["failed"]
         assert run.stops == 1
 

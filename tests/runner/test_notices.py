@@ -1,0 +1,125 @@
+"""What a lane is told while its messages wait: true whenever something changes it, and quiet else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.channel import Revise
+from core.engines.base import ApprovalAsked, Started
+from core.items import Item
+from core.turns import Limits, LimitsChanged
+from tests.runner.scene import Scene
+
+
+async def busy(scene: Scene, *lanes: str) -> None:
+    """One slot: the first lane works, the others wait for it."""
+    for number, lane in enumerate(lanes):
+        await scene.says("work", lane=lane)
+        if number:
+            await scene.until(lambda lane=lane: scene.texts(lane))
+        else:
+            await scene.engine.started()
+
+
+def says(scene: Scene, lane: str, words: str) -> bool:
+    return any(words in text for text in scene.texts(lane))
+
+
+async def test_the_place_in_the_line_is_told_as_it_changes(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
+        await busy(scene, "a", "b", "c")
+        await scene.until(lambda: says(scene, "c", "you are 2nd"))
+        scene.engine.runs[0].answer_with("done")
+        await scene.until(lambda: says(scene, "c", "you are 1st"))
+        for number in (2, 3):
+            (await scene.engine.started(number)).answer_with("done")
+        await scene.until(lambda: scene.texts("c") == ["done"])
+
+
+async def test_a_pause_of_everything_is_told_wherever_something_waits(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
+        await busy(scene, "a", "b")
+        await scene.says("/pause all", lane="elsewhere")
+        await scene.until(lambda: says(scene, "b", "paused"))
+        await scene.says("/resume all", lane="elsewhere")
+        await scene.until(lambda: says(scene, "b", "free slot"))
+        scene.engine.runs[0].answer_with("done")
+        (await scene.engine.started(2)).answer_with("done")
+        await scene.until(lambda: scene.texts("b") == ["done"])
+
+
+async def test_new_limits_are_told(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
+        await busy(scene, "a", "b")
+        await scene.until(lambda: says(scene, "b", "free slot"))
+        limits = Limits(running=8, per_person=1)
+        await scene.parts.runner.take(Item(event=LimitsChanged(limits)))
+        await scene.until(lambda: says(scene, "b", "of yours run already"))
+        scene.engine.runs[0].answer_with("done")
+        (await scene.engine.started(2)).answer_with("done")
+
+
+async def test_a_restart_is_told(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
+        await busy(scene, "a", "b")
+        scene.drain()
+        await scene.until(lambda: says(scene, "b", "restarting"))
+        scene.engine.runs[0].answer_with("done")
+
+
+async def test_that_the_turn_before_waits_for_a_person_is_told(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("work")
+        run = await scene.engine.started()
+        run.say(Started("s"))
+        await scene.says("next")
+        await scene.until(lambda: says(scene, "main", "running"))
+        run.say(ApprovalAsked("q", "sh", "make"))
+        await scene.until(lambda: says(scene, "main", "waiting for a decision"))
+        run.answer_with("done")
+        (await scene.engine.started(2)).answer_with("done")
+
+
+async def test_time_that_passes_is_no_change(tmp_path: Path) -> None:
+    """What happens in other lanes costs a waiting lane no edit that says the same."""
+    async with Scene(tmp_path) as scene:
+        await scene.says("work")
+        await scene.engine.started()
+        await scene.says("next")
+        await scene.until(lambda: says(scene, "main", "running 0 s"))
+        scene.parts.runner.since = lambda turn: 1  # type: ignore[method-assign] # much later
+        for number in (2, 3):
+            await scene.says("work", lane="other")
+            (await scene.engine.started(number)).answer_with("done")
+            await scene.until(lambda n=number: len(scene.texts("other")) == n - 1)
+        await scene.parts.runner._notices._show(scene.parts.runner.take, scene.parts.runner)
+        assert says(scene, "main", "running 0 s")
+        assert not scene.channel.of(Revise)
+        scene.engine.runs[0].answer_with("done")
+        (await scene.engine.started(4)).answer_with("done")
+
+
+async def test_a_notice_that_cannot_be_made_costs_no_other_lane_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
+        notices = scene.parts.runner._notices
+        text = notices._text
+
+        def breaking(view, *rest, **more):  # type: ignore[no-untyped-def] # as it comes
+            if view.waiting[0].lane == "local:b":
+                raise RuntimeError("a bug")
+            return text(view, *rest, **more)
+
+        monkeypatch.setattr(notices, "_text", breaking)
+        await scene.says("work", lane="a")
+        await scene.engine.started()
+        await scene.says("work", lane="b")
+        await scene.says("work", lane="c")
+        await scene.until(lambda: says(scene, "c", "you are 2nd"))
+        assert scene.texts("b") == []
+        for number in (1, 2, 3):
+            (await scene.engine.started(number)).answer_with("done")
+        await scene.until(lambda: scene.texts("b") == scene.texts("c") == ["done"])
