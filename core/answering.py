@@ -41,12 +41,20 @@ class Answering:
     arriving: Arriving
 
     async def command(
-        self, message: Message, lane: LaneRow, new: bool, person: Person, spoken: Spoken
+        self,
+        message: Message,
+        lane: LaneRow,
+        new: bool,
+        person: Person,
+        spoken: Spoken,
+        first: Turn | None = None,
     ) -> Answered:
-        """A command that was typed."""
+        """A command that was typed. ``first``: what it ended before it was looked at, if a stop."""
         listed = message.direct or self.ground.people.listed(lane.address)
         engages = message.engages or lane.engaged_at > 0
-        answer = await self.answer(lane, person, spoken, engages=engages, listed=listed)
+        answer = await self.answer(
+            lane, person, spoken, engages=engages, listed=listed, first=first
+        )
         written = self._lane(lane, new)
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
@@ -61,6 +69,7 @@ class Answering:
         *,
         engages: bool = False,
         listed: bool = True,
+        first: Turn | None = None,
     ) -> Answer:
         """What a command says and does here and now."""
         if not spoken.known:
@@ -69,7 +78,7 @@ class Answering:
         if spoken.name == "workspace" and spoken.args:
             looked = await asyncio.to_thread(look_at, spoken.args, self.ground.house.home)
         here = await self.situation(lane, commands.needs(spoken.name, person))
-        here = replace(here, engages=engages, listed=listed, folder=looked)
+        here = replace(here, engages=engages, listed=listed, folder=looked, first=first)
         return commands.answer(Ask(spoken.name, spoken.args, person, here))
 
     def pressed(self, identity: str, lane: LaneRow, answer: Answer, message_id: str) -> Item:

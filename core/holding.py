@@ -16,11 +16,11 @@ from core.arriving import Arriving
 from core.channel import ChannelLimits
 from core.gathering import Entry, LaneGroups
 from core.ground import Ground
+from core.guard import guarded
 from core.items import Item
 from core.lane_ids import channel_of
 from core.prompt import PASTE
 from core.store import reads, rows
-from core.store.errors import ReadFailed
 from core.store.records import LaneRow, MessageRow
 from core.store.rows import Row
 from core.turns import Edited
@@ -28,7 +28,6 @@ from core.wording import own_turn_of_piece
 
 log = logging.getLogger("laneway.intake")
 
-PAUSE = 1.0  # seconds before the next try while the disk cannot be read
 LOOK_BACK = 60  # messages of a lane among which a late piece finds its album
 
 
@@ -134,7 +133,7 @@ class Holding:
         groups = self._lanes.get(lane)
         if groups is None:
             return
-        row = await reads.lane(self.ground.store, lane)  # may fail; then nothing is taken out
+        row = await reads.lane(self.ground.store, lane)  # may wait; only then is anything taken out
         ready = groups.ready()
         if not groups.entries:
             del self._lanes[lane]
@@ -151,19 +150,15 @@ class Holding:
         if self._group is None or lane in self._timers or lane not in self._lanes:
             return
         self._timers.add(lane)
-        self._group.create_task(self._time(lane), name=f"open group in {lane}")
+        guarded(self._group, self._time(lane), f"open group in {lane}")
 
     async def _time(self, lane: str) -> None:
         clock = self.ground.clock
         try:
             while (groups := self._lanes.get(lane)) is not None:
-                try:
-                    async with self.ground.lock(channel_of(lane)):
-                        groups.close(clock.monotonic())
-                        await self._release(lane)
-                except ReadFailed as fault:
-                    log.warning("a group of %s stays open: %s", lane, fault)
-                    await clock.sleep(PAUSE)
+                async with self.ground.lock(channel_of(lane)):
+                    groups.close(clock.monotonic())
+                    await self._release(lane)
                 until = groups.next()
                 if until is not None and lane in self._lanes:
                     await clock.sleep(max(0.0, until - clock.monotonic()))

@@ -18,6 +18,7 @@ from core.answering import Answering
 from core.arriving import Arriving
 from core.channel import Connection
 from core.ground import Ground
+from core.guard import fault_of
 from core.holding import Holding
 from core.items import Item
 from core.messages import (
@@ -32,17 +33,18 @@ from core.messages import (
     clean,
 )
 from core.people import Allowance, Knocks, Person, Role
-from core.pressing import CONTINUE, Pressing
+from core.pressing import Pressing
 from core.prompt import label_of
+from core.showing import Action
 from core.stopping import Stopping
 from core.store import reads, rows
-from core.store.errors import ReadFailed
+from core.store.errors import Closed
 from core.store.records import LaneRow
-from core.turns import Edited
+from core.turns import Edited, Origin
 
 log = logging.getLogger("laneway.intake")
 
-PAUSE, PAUSE_MOST = 0.2, 5.0  # seconds between tries while the disk cannot be read
+ERROR_MOST = 2000  # characters that are kept of a fault
 
 
 @dataclass(slots=True)
@@ -84,11 +86,18 @@ class Intake:
             await self._holding.run(group)
 
     async def go_on(self, turn: int) -> None:
-        """Press *continue* for a cut-off turn by itself; once, however often it is asked."""
+        """Press *continue* for a cut-off turn by itself, once, before what waits in its lane.
+
+        What went on like this already and is cut off again may be what cuts it off: then a person
+        decides, or it would go on for ever.
+        """
         old = await reads.turn(self.ground.store, turn)
+        if old is not None and old.origin is Origin.CONTINUE:
+            log.warning("turn %d was cut off again; it goes on when somebody presses", turn)
+            return
         lane = await reads.lane(self.ground.store, old.lane) if old else None
         if old is not None and lane is not None:
-            told = await self._pressing.once_more(lane, old, CONTINUE)
+            told = await self._pressing.once_more(lane, old, Action.CONTINUE, first=True)
             log.info("turn %d goes on after the restart: %s", turn, told)
 
     async def moved(self, address: Address, new_chat: str) -> None:
@@ -104,24 +113,45 @@ class Intake:
         if not incoming:
             return
         await self._stopping.first(incoming)
-        pause = PAUSE
-        while True:
-            try:
-                await self._accept(incoming, Batch(_channel(incoming[0]), {}))
-            except ReadFailed as fault:
-                # From the start: what is stored already is known by its identity.
-                log.warning("cannot take messages: %s; trying again", fault)
-                await self.ground.clock.sleep(pause)
-                pause = min(2 * pause, PAUSE_MOST)
-            else:
-                return
-
-    async def _accept(self, incoming: Sequence[Incoming], batch: Batch) -> None:
+        batch = Batch(_channel(incoming[0]), {})
         async with self.ground.lock(batch.channel):
             for one in incoming:
-                await self._one(one, batch)
+                await self._alone(one, batch)
             await self._flush(batch)
             self._holding.begin(batch.channel)
+
+    async def _alone(self, one: Incoming, batch: Batch) -> None:
+        """The border of what came in: whatever it breaks, the rest of its batch is taken.
+
+        It would come again and again until it is known, so it is set aside.
+        """
+        try:
+            await self._one(one, batch)
+        except Closed:
+            raise
+        except Exception as fault:
+            log.exception("set aside %s", one.identity)
+            await self._flush(batch)
+            if await reads.seen(self.ground.store, one.identity):
+                return  # it broke after it was stored, so it has had its effect
+            error = clean(f"{type(fault).__name__}: {fault}")[:ERROR_MOST]
+            row = rows.set_aside(clean(one.identity), self.ground.clock.now(), error)
+            await self.ground.take(Item(rows=(row,)))
+            await fault_of(self._tell_of(one), f"telling of {one.identity}")
+
+    async def _tell_of(self, one: Incoming) -> None:
+        """Who meant us with what was set aside is told; others need not know."""
+        if isinstance(one, Press):
+            self._pressing.tell(one, wording.PRESS_BROKE)
+        if not isinstance(one, Message):
+            return
+        address, people = self.ground.people.now_at(one.address), self.ground.people
+        known = people.person(one.sender, one.sender_name, one.from_bot).role
+        if known and self.ground.may_here(address, one.direct):
+            lane = await reads.lane_at(self.ground.store, address)
+            meant = addressing.addressed(one, lane, None, False, self.ground.clock.now())
+            if lane is not None and meant:
+                await self.ground.not_taken(lane.id)
 
     def glance(self, incoming: Sequence[Incoming]) -> None:
         """Carry out stops without storing anything; for while ``accept`` waits for the disk."""
@@ -155,16 +185,23 @@ class Intake:
                 await self._press(one)
             case Titled():
                 await self._titled(one, batch)
-            case Unreadable(identity, channel, raw, error):
-                log.error("set aside %s: %s", identity, error)
-                now = self.ground.clock.now()
-                row = rows.unreadable(identity, channel, clean(raw), clean(error), now)
-                batch.items.append(Item(identity, rows=(row,)))
+            case Unreadable():
+                self._unreadable(one, batch)
             case Moved(identity, channel, old, new):
                 await self._flush(batch)
                 await moving.moved(self.ground, channel, old, new, identity)
                 batch.lanes.clear()
                 self._stopping.forget_lanes()
+
+    def _unreadable(self, one: Unreadable, batch: Batch) -> None:
+        """Kept where somebody we know may miss it; strangers leave nothing behind."""
+        if not any(map(self.ground.people.knows, one.about)):
+            log.warning("dropped %s, from nobody who is known: %s", one.identity, one.error)
+            return
+        log.error("set aside %s: %s", one.identity, one.error)
+        now = self.ground.clock.now()
+        row = rows.unreadable(one.identity, one.channel, clean(one.raw), clean(one.error), now)
+        batch.items.append(Item(one.identity, rows=(row,)))
 
     async def _message(self, message: Message, batch: Batch) -> None:
         message = replace(message, address=self.ground.people.now_at(message.address))
@@ -276,8 +313,9 @@ class Intake:
         await self._flush(batch)
         await self._holding.close_of(lane.id, message.sender)
         fresh = await reads.lane(self.ground.store, lane.id)
+        first = self._stopping.first_found(message.identity)
         answered = await self._answering.command(
-            message, fresh or lane, fresh is None, person, spoken
+            message, fresh or lane, fresh is None, person, spoken, first
         )
         (new,) = await self.ground.take(answered.item)
         batch.lanes.pop(message.address, None)  # it may have changed

@@ -126,12 +126,16 @@ class Titled:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An update that could not be understood; kept aside, so that it never holds up others."""
+    """An update that could not be understood; kept aside, so that it never holds up others.
+
+    ``about`` are the people and places it seems to be from, as far as they can be made out.
+    """
 
     identity: str
     channel: str
     raw: str
     error: str
+    about: tuple[str, ...] = ()
 
 
 Incoming = Message | Edit | Press | Moved | Titled | Unreadable

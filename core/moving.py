@@ -23,9 +23,10 @@ async def moved(ground: Ground, channel: str, old: str, new: str, identity: str 
     written += await _place(ground, f"{channel}:{old}", f"{channel}:{new}")
     for lane in await reads.lanes_of_place(ground.store, channel, old):
         written += await _lane(ground, lane, new)
-    await ground.take(Item(identity, rows=written))
-    await ground.people.load(ground.store)
-    ground.says.moved(channel, old, new)
+    (stored,) = await ground.take(Item(identity, rows=written))
+    if stored:
+        await ground.people.load(ground.store)
+        ground.says.moved(channel, old, new)
 
 
 async def _place(ground: Ground, old: str, new: str) -> list[Row]:

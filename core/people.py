@@ -129,7 +129,14 @@ class People:
 
     def listed(self, address: Address) -> bool:
         """Whether members may talk in this group chat; threads belong to their parent."""
-        here = self._moved(address.place)
+        return self._place(address.place)
+
+    def knows(self, ident: str) -> bool:
+        """Whether this is somebody with a role, or a place where members may talk."""
+        return self.role(ident) is not Role.NONE or self._place(ident)
+
+    def _place(self, ident: str) -> bool:
+        here = self._moved(ident)
         return any(self._moved(place) == here for place in self._lists.places | self._places)
 
     def _moved(self, place: str) -> str:

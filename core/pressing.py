@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from core import wording
 from core.addressing import Spoken
 from core.answering import Answering
-from core.approvals import ACTION as APPROVAL
 from core.arriving import Arriving
 from core.ground import Ground
 from core.items import Item
@@ -20,13 +19,16 @@ from core.lane_ids import channel_of
 from core.messages import Press
 from core.people import Person
 from core.prompt import CONTINUE_NOTE
+from core.showing import Action
 from core.store import reads, rows
 from core.store.records import ButtonRow, LaneRow, MessageRow, PlaceRow, TurnRow
 from core.turns import (
     Arrived,
+    AsideAsked,
     DropAsked,
     Kind,
     Origin,
+    Rank,
     SideAsked,
     Status,
     SteerAsked,
@@ -35,9 +37,6 @@ from core.turns import (
     StopKind,
     Turn,
 )
-
-CONTINUE = "continue"
-QUEUE = "queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,6 @@ class Pressing:
             self.tell(press, wording.UNKNOWN_PRESS)
             return
         pressed = Pressed(press, button, lane, person)
-        if button.action == APPROVAL:
-            self.tell(press, await self._approval(pressed))
-            return
         told = await self._effect(pressed)
         if told:
             self.tell(press, told)
@@ -78,16 +74,18 @@ class Pressing:
     async def _effect(self, pressed: Pressed) -> str:
         """What the person is told; empty when this press was handled before."""
         match pressed.button.action:
-            case "stop":
+            case Action.STOP:
                 return await self._stop(pressed)
-            case "drop" | "steer" | "side":
+            case Action.DROP | Action.STEER | Action.SIDE:
                 return await self._waiting(pressed)
-            case "continue" | "rerun" | "queue":
-                return await self._again(pressed)
-            case "set":
+            case Action.CONTINUE | Action.RERUN | Action.QUEUE as action:
+                return await self._again(pressed, Action(action))
+            case Action.SET:
                 return await self._set(pressed)
-            case "allow place":
+            case Action.ALLOW_PLACE:
                 return await self._allow(pressed)
+            case Action.APPROVAL:
+                return await self._approval(pressed)
             case _:
                 return wording.UNKNOWN_PRESS
 
@@ -119,45 +117,26 @@ class Pressing:
         newest = max(own, key=lambda turn: turn.id)
         what = wording.label(newest.label, 40)
         match pressed.button.action:
-            case "drop":
+            case Action.DROP:
                 event = DropAsked(newest.id, lane.id, person.id, person.admin)
                 return await self._take(f"Taking out: {what}", Item(identity, event))
-            case "steer":
+            case Action.STEER:
                 able = self.ground.abilities(lane).steer
                 asked = SteerAsked(newest.id, lane.id, person.id, person.admin, able)
                 return await self._take(f"Handing over: {what}", Item(identity, asked))
-        if not self.ground.abilities(lane).side:
+        able = self.ground.abilities(lane).side
+        if not able:
             return await self._take(wording.NO_SIDE_PRESS, Item(identity))
         if view and view.sides:
             return await self._take(wording.SIDE_BUSY_PRESS, Item(identity))
-        return await self._aside(pressed, newest, what)
-
-    async def _aside(self, pressed: Pressed, waiting: Turn, what: str) -> str:
-        """The waiting message leaves the queue and is asked on the side, in one step."""
-        lane, person = pressed.lane, pressed.person
-        said = await reads.messages_of(self.ground.store, [waiting.id])
-        now, ids = self.ground.clock.now(), self.ground.store.ids
-        turn = replace(waiting, id=ids.turn(), kind=Kind.SIDE, origin=Origin.SIDE, arrived=now)
-        # Copies: if the message begins to run just now, it must not lose its text.
-        copies = tuple(
-            replace(
-                row, seq=ids.message(), identity=f"aside:{turn.id}:{row.identity}", turn=turn.id
-            )
-            for row in said
-        )
-        asked = SideAsked(turn, self.ground.facts(lane), self.ground.abilities(lane).side)
-        drop = DropAsked(waiting.id, lane.id, person.id, person.admin)
-        return await self._take(
-            f"Answering on the side: {what}",
-            Item(pressed.press.identity, drop),
-            Item(f"aside:{waiting.id}", asked, messages=copies),
-        )
+        aside = AsideAsked(newest.id, lane.id, person.id, person.admin, able)
+        return await self._take(f"Answering on the side: {what}", Item(identity, aside))
 
     # Once more ----------------------------------------------------------------------------
 
-    async def _again(self, pressed: Pressed) -> str:
+    async def _again(self, pressed: Pressed, action: Action) -> str:
         """Go on with, or ask again, what an earlier turn was about; once a turn and button."""
-        action, person = pressed.button.action, pressed.person
+        person = pressed.person
         old = await reads.turn(self.ground.store, pressed.button.turn or 0)
         if old is None or old.lane != pressed.lane.id:
             return wording.UNKNOWN_PRESS
@@ -165,15 +144,22 @@ class Pressing:
             return wording.NOT_YOURS_PRESS
         return await self.once_more(pressed.lane, old, action)
 
-    async def once_more(self, lane: LaneRow, old: TurnRow, action: str) -> str:
-        """Carry out *continue*, *run again* or *queue it*; returns what came of it."""
+    async def once_more(
+        self, lane: LaneRow, old: TurnRow, action: Action, *, first: bool = False
+    ) -> str:
+        """Carry out *continue*, *run again* or *queue it*; returns what came of it.
+
+        ``first``: before what waits in the lane; so a turn that was cut off goes on in its place.
+        """
         ground = self.ground
-        if action == CONTINUE and (why := await self._withdrawn(lane, old)):
+        if action is Action.CONTINUE and (why := await self._withdrawn(lane, old)):
             return why
         said = await reads.messages_of(ground.store, [old.id])
         if not said:
             return wording.UNKNOWN_PRESS
         turn, copies = continued(self.arriving, lane, old, said, action)
+        if first:
+            turn = replace(turn, rank=Rank.AGAIN)
         event: Arrived | SideAsked = self.arriving.event(lane, turn)
         if turn.kind is Kind.SIDE:
             event = SideAsked(turn, ground.facts(lane), ground.abilities(lane).side)
@@ -181,7 +167,8 @@ class Pressing:
         item = Item(
             f"{action}:{old.id}", event, messages=copies, rows=(rows.turn_of(turn.id, old.id),)
         )
-        return await self._take("Going on.", item) or "That was pressed already."
+        told = "It waits its turn." if action is Action.QUEUE else "Going on."
+        return await self._take(told, item) or "That was pressed already."
 
     async def _withdrawn(self, lane: LaneRow, old: TurnRow) -> str:
         """Why a cut-off turn cannot be continued any more."""
@@ -248,13 +235,13 @@ def continued(
     lane: LaneRow,
     old: TurnRow,
     said: Sequence[MessageRow],
-    action: str = CONTINUE,
+    action: Action,
 ) -> tuple[Turn, tuple[MessageRow, ...]]:
     """The turn that goes on after a cut, or asks again: the same messages, the same rights."""
     turn, copies = arriving.repeated(lane, old, said, action)
-    if action == QUEUE:
+    if action is Action.QUEUE:
         return replace(turn, kind=Kind.MAIN, origin=Origin.PERSON), copies
-    if action != CONTINUE:
+    if action is not Action.CONTINUE:
         return turn, copies
     note = replace(
         copies[0],

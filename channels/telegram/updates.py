@@ -40,6 +40,7 @@ DIRECT_TOPIC = "dm:"  # a person's topic in a channel's direct messages
 _ANONYMOUS_ADMIN = 1087968824
 _RAW_MOST = 20_000
 _LAST_DATE = 2**40
+_KINDS = ("message", "edited_message", "callback_query")
 
 
 def read(update: object, me: Me, now: int) -> Incoming | None:
@@ -60,7 +61,27 @@ def unreadable(update: object, me: Me, error: Malformed) -> Unreadable:
     raw = json.dumps(update, ensure_ascii=True)
     number = update_id(update)
     name = hashlib.sha256(raw.encode()).hexdigest()[:16] if number is None else str(number)
-    return Unreadable(f"telegram:{me.id}:u{name}", "telegram", raw[:_RAW_MOST], str(error))
+    return Unreadable(
+        f"telegram:{me.id}:u{name}", "telegram", raw[:_RAW_MOST], str(error), _about(update)
+    )
+
+
+def _about(update: object) -> tuple[str, ...]:
+    """Who and where it is from, as far as it has the shape of an update at all."""
+    found: dict[str, None] = {}
+    for kind in _KINDS:
+        part = _part(update, kind)
+        for owner in (part, _part(part, "message")):
+            for who in ("from", "sender_chat", "chat"):
+                ident = _part(owner, who).get("id")
+                if isinstance(ident, int) and not isinstance(ident, bool):
+                    found[f"telegram:{ident}"] = None
+    return tuple(found)
+
+
+def _part(whole: object, name: str) -> Json:
+    part = whole.get(name) if isinstance(whole, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def update_id(update: object) -> int | None:

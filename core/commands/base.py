@@ -16,7 +16,7 @@ from core.people import Person
 from core.showing import Choice
 from core.store.records import LaneRow
 from core.store.rows import Row
-from core.turns import Event, LaneFacts
+from core.turns import Event, LaneFacts, Turn
 
 
 class Who(StrEnum):
@@ -100,6 +100,7 @@ class Situation:
     engages: bool = False
     listed: bool = True  # members may talk here
     folder: Looked = Looked()
+    first: Turn | None = None  # what a stop ended before it was stored
 
 
 @dataclass(frozen=True, slots=True)

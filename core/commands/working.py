@@ -52,11 +52,13 @@ def _spent(here: Situation) -> str:
 
 def stop(ask: Ask) -> Answer:
     person = ask.person
-    return Answer(event=StopAsked(ask.here.lane.id, person.id, person.admin))
+    return Answer(event=StopAsked(ask.here.lane.id, person.id, person.admin, first=ask.here.first))
 
 
 def skip(ask: Ask) -> Answer:
-    return Answer(event=SkipAsked(ask.here.lane.id, ask.person.id))
+    first = ask.here.first
+    turn = first.id if first else None
+    return Answer(event=SkipAsked(ask.here.lane.id, ask.person.id, turn=turn))
 
 
 def queue(ask: Ask) -> Answer:
@@ -97,12 +99,6 @@ def _numbered(waiting: tuple[Shown, ...], typed: str) -> Shown | None:
 def btw(ask: Ask) -> Answer:
     if not ask.args:
         return Answer("Write the question behind it: /btw what are you doing?")
-    if not ask.here.abilities.side:
-        return Answer(
-            f"The agent here ({plain(ask.here.values.engine)}) cannot answer on the side: it has "
-            "no way to read without being able to write. Send the question without /btw and it "
-            "waits its turn."
-        )
     return Answer(side=ask.args)
 
 

@@ -389,6 +389,11 @@ def resume(scope: str) -> Row:
     return "pause.remove", {"scope": scope}
 
 
+def set_aside(identity: str, at: int, error: str) -> Row:
+    """What broke whoever looked at it; known from now on, so that it is not looked at again."""
+    return "seen.set_aside", {"identity": identity, "at": at, "error": error}
+
+
 def unreadable(identity: str, channel: str, raw: str, error: str, at: int) -> Row:
     return "unreadable.save", {
         "identity": identity,

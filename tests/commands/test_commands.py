@@ -16,7 +16,7 @@ from core.engines.base import Abilities
 from core.people import Person, Role
 from core.store import reads, rows
 from core.store.records import DeliveryKind, LaneRow
-from core.turns import Busy, Kind, News, Refuse, Status, Tell
+from core.turns import Busy, Kind, News, Refusal, Refuse, Status, Tell
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, Scene, opened
 
@@ -194,8 +194,24 @@ async def test_a_second_side_answer_is_refused_with_the_reason(scene: Scene) -> 
 async def test_btw_says_why_an_agent_has_no_side_answers(tmp_path: Path, clock: FakeClock) -> None:
     async with opened(tmp_path, clock, able=Abilities()) as scene:
         await scene.say("/btw hello?")
-        assert "cannot answer on the side" in scene.said[0]
-        assert await scene.turns() == []
+        assert [
+            (told.reason, told.turn.label) for told in scene.told if isinstance(told, Refuse)
+        ] == [(Refusal.NO_SIDE, "hello?")]
+        assert [turn.status for turn in await scene.turns()] == [Status.DROPPED]
+
+
+async def test_a_refused_side_question_can_wait_in_the_queue_instead(scene: Scene) -> None:
+    await scene.say("work")
+    await scene.say("/btw one")
+    await scene.say("/btw two")
+    refused = (await scene.turns())[-1]
+    assert (refused.label, refused.status) == ("two", Status.DROPPED)
+    button = await scene.button(HERE, "queue", refused.id)
+    assert await scene.press(button) == "It waits its turn."
+    queued = (await scene.turns())[-1]
+    assert (queued.kind, queued.status, queued.label) == (Kind.MAIN, Status.WAITING, "two")
+    assert await scene.press(button) == "That was pressed already."
+    assert (await scene.prompts())[-1] == "two"
 
 
 @pytest.mark.parametrize(

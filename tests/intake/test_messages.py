@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from core.messages import Address, Edit, FileKind, FileRef, Titled, Unreadable
+from core.messages import Address, Edit, FileKind, FileRef, Message, Part, Titled, Unreadable
 from core.people import Lists
 from core.store import reads
+from core.store.records import LaneRow
 from core.turns import Status
+from core.wording import NOT_TAKEN, PRESS_BROKE
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
 
@@ -196,13 +198,89 @@ async def test_a_thread_keeps_its_title(scene: Scene) -> None:
 async def test_an_update_that_cannot_be_read_is_kept_aside_and_the_next_one_counts(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bad = Unreadable("telegram:update:230", "telegram", '{"message":{}}', "no chat")
+    bad = Unreadable("telegram:update:230", "telegram", '{"message":{}}', "no chat", (BEN,))
     await scene.intake.accept([bad, scene.message("still here?")])
     assert await scene.prompts() == ["still here?"]
     assert len(await scene.stored("unreadable.list", limit=10)) == 1
     assert [one.getMessage() for one in caplog.records if "230" in one.getMessage()] == [
         "set aside telegram:update:230: no chat"
     ]
+
+
+@pytest.mark.parametrize("about", [(), (MAL,), ("telegram:-100777", MAL)])
+async def test_an_unreadable_update_of_strangers_leaves_a_line_in_the_log_alone(
+    scene: Scene, caplog: pytest.LogCaptureFixture, about: tuple[str, ...]
+) -> None:
+    await scene.intake.accept([Unreadable("t:u1", "telegram", "secret", "no chat", about)])
+    assert await scene.stored("unreadable.list", limit=10) == []
+    assert not await reads.seen(scene.store, "t:u1")
+    assert "dropped t:u1" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_an_unreadable_update_of_a_place_that_is_listed_is_kept(scene: Scene) -> None:
+    about = (MAL, f"telegram:{LAB}")
+    await scene.intake.accept([Unreadable("t:u1", "telegram", "{}", "no text", about)])
+    assert len(await scene.stored("unreadable.list", limit=10)) == 1
+
+
+# What breaks whoever looks at it
+
+
+async def test_one_that_breaks_intake_costs_no_other_and_is_not_tried_again(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await scene.say("before")
+    told = scene.intake._arriving.told
+
+    def breaking(message: Message, lane: LaneRow) -> str:
+        if message.text == "bad":
+            raise RuntimeError("a bug")
+        return told(message, lane)
+
+    monkeypatch.setattr(scene.intake._arriving.__class__, "told", lambda _, *more: breaking(*more))
+    batch = [scene.message("good"), scene.message("bad"), scene.message("after")]
+    await scene.intake.accept(batch)
+    assert [turn.label for turn in await scene.turns()] == ["before", "good", "after"]
+    assert scene.said == [NOT_TAKEN]
+    ((identity, _, error),) = await reads.set_aside(scene.store, 10)
+    assert (identity, error) == (batch[1].identity, "RuntimeError: a bug")
+    assert "a bug" in caplog.text
+    monkeypatch.undo()
+    await scene.intake.accept(batch)
+    assert len(await scene.turns()) == 3
+
+
+async def test_a_press_that_breaks_intake_is_answered(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.say("runs")
+
+    async def breaking(*_: object, **__: object) -> str:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(scene.decisions, "decide", breaking)
+    button = await scene.button(ANA, "approval", 1, of=7, choice="allow")
+    assert await scene.press(button) == PRESS_BROKE
+
+
+async def test_who_breaks_it_without_being_known_is_told_nothing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.say("hello", MAL)
+    monkeypatch.setattr(scene.intake._knocks.__class__, "knock", None)
+    await scene.say("hello again", MAL)
+    assert scene.said == []
+
+
+async def test_a_message_that_cannot_be_stored_is_told_to_its_own_thread_alone(
+    scene: Scene,
+) -> None:
+    known = await scene.mention("known")
+    await scene.say("hello")
+    bad = replace(scene.message("bad"), at=2**70)  # no database can hold this instant
+    await scene.intake.accept([known, bad])
+    assert [(one.lane, one.part) for one in scene.rules.deliveries] == [(ANA, Part(NOT_TAKEN))]
 
 
 # Edits

@@ -10,7 +10,18 @@ import pytest
 from core.items import Item
 from core.messages import Address, Press
 from core.store import reads, rows
-from core.turns import Ended, Finished, Origin, Prompted, Renewed, Result, Status
+from core.turns import (
+    Ended,
+    Finished,
+    Kind,
+    Origin,
+    Prompted,
+    Refusal,
+    Renewed,
+    Result,
+    Status,
+    Tell,
+)
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ABLE, ANA, BEN, LAB, MAL, Scene, opened
 
@@ -65,12 +76,29 @@ async def test_answer_on_the_side_takes_the_message_out_of_the_queue(scene: Scen
     await scene.say("runs")
     await scene.say("what are you doing?")
     button = await scene.button("telegram:700000001", "side")
-    await scene.press(button)
-    _, waited, side = await scene.turns()
-    assert waited.status is Status.DROPPED
-    assert (side.kind, side.status) == ("side", Status.STARTING)
+    assert "on the side" in await scene.press(button)
+    _, side = await scene.turns()
+    assert (side.kind, side.status) == (Kind.SIDE, Status.STARTING)
     said = await reads.messages_of(scene.store, [side.id])
     assert [one.text for one in said] == ["what are you doing?"]
+    assert len(await scene.stored("message.of_lane", lane=side.lane, limit=9)) == 2
+
+
+async def test_a_message_that_began_to_run_is_not_answered_on_the_side_as_well(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.say("runs")
+    await scene.say("next")
+    first, _ = await scene.turns()
+    stale = scene.rules.view(first.lane)
+    await scene.run(first.id)
+    monkeypatch.setattr(scene.rules, "view", lambda lane: stale)
+    await scene.press(await scene.button(first.lane, "side"))
+    (told,) = scene.told
+    assert isinstance(told, Tell)
+    assert told.reason is Refusal.NOT_WAITING
+    assert [turn.kind for turn in await scene.turns()] == [Kind.MAIN, Kind.MAIN]
+    assert (await scene.turns())[1].status is Status.STARTING
 
 
 async def test_a_message_keeps_its_place_when_the_agent_has_no_side_answers(
@@ -163,6 +191,23 @@ async def test_a_restart_can_go_on_by_itself_once(scene: Scene) -> None:
     await scene.intake.go_on(turn)
     await scene.intake.go_on(turn)
     assert [one.origin for one in await scene.turns()] == [Origin.PERSON, Origin.CONTINUE]
+
+
+async def test_what_went_on_by_itself_and_is_cut_off_again_waits_for_a_person(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    turn = await cut_off(scene)
+    await scene.intake.go_on(turn)
+    again = (await scene.turns())[-1]
+    await scene.run(again.id)
+    row = await reads.turn(scene.store, again.id)
+    assert row is not None
+    await scene.store.save(rows.turn(replace(row.turn(), status=Status.INTERRUPTED)))
+    await scene.intake.go_on(again.id)
+    assert len(await scene.turns()) == 2
+    assert "cut off again" in caplog.text
+    button = await scene.button(f"telegram:{LAB}", "continue", again.id)
+    assert await scene.press(button, BEN, LAB) == "Going on."
 
 
 async def test_run_again_asks_the_same_once_more(scene: Scene) -> None:

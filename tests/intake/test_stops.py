@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from core.turns import News, Status, Stop, StopKind, Tell
+from core.turns import News, Refusal, Status, Stop, StopKind, Tell
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
 
@@ -146,3 +147,62 @@ async def test_a_disk_that_cannot_be_read_holds_messages_up_but_no_stop(
     assert [turn.label for turn in turns] == ["work", "next"]
     assert turns[0].stop is not None
     assert len(scene.rules.cancelled) == 1
+
+
+class Jam(asyncio.Event):
+    """A disk that does not answer; known to be asked."""
+
+    reached = False
+
+    async def wait(self) -> Literal[True]:
+        self.reached = True
+        return await super().wait()
+
+
+async def test_a_skip_that_is_stored_late_ends_no_later_turn(scene: Scene) -> None:
+    await scene.say("work")
+    await scene.say("next")
+    first, _ = await scene.turns()
+    scene.rules.stuck = jam = Jam()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(scene.say("/skip"), name="skip")
+        while not jam.reached:
+            await asyncio.sleep(0)
+        scene.rules.stuck = None
+        await scene.run(first.id)
+        assert (await scene.turns())[1].status is Status.STARTING
+        jam.set()
+    assert (await scene.turns())[1].stop is None
+    (told,) = scene.told
+    assert isinstance(told, Tell)
+    assert told.reason is Refusal.OVER
+
+
+async def test_a_stop_that_is_stored_late_ends_what_it_would_have_dropped(scene: Scene) -> None:
+    await scene.mention("work", ANA)
+    await scene.mention("of Ben", BEN)
+    first, _ = await scene.turns()
+    scene.rules.stuck = jam = Jam()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(scene.mention("/stop", ANA), name="stop")
+        while not jam.reached:
+            await asyncio.sleep(0)
+        scene.rules.stuck = None
+        await scene.run(first.id)
+        jam.set()
+    stop = (await scene.turns())[1].stop
+    assert stop is not None
+    assert stop.by == ANA
+
+
+@pytest.mark.parametrize("direct", [True, False])
+async def test_a_strangers_stop_costs_no_look_into_the_store(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, direct: bool
+) -> None:
+    async def noting(query: str, **parameters: object) -> list[sqlite3.Row]:
+        raise AssertionError("the store was asked")
+
+    monkeypatch.setattr(scene.store, "fetch_now", noting)
+    where = {} if direct else {"chat": LAB, "addressed": True}
+    await scene.intake._stopping.first([scene.message("/stop", MAL, **where)])
+    assert scene.rules.cancelled == []
