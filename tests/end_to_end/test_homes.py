@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gateway.socket_path import socket_path
@@ -195,3 +196,36 @@ async def test_the_doctor_finds_what_is_well_and_what_is_not(tmp_path: Path) -> 
     assert bad.status == 1
     assert "LANEWAY_MAX_TURNS" in bad.out
     assert "LANEWAY_NO" in bad.out
+
+
+async def test_the_doctor_says_what_waits_for_a_platform_that_is_not_set_up(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with FakeTelegram() as fake:
+        async with process(home, fake) as gateway:
+            fake.user_says("/say begun\n/hang")
+            await fake.until(lambda: any("begun" in text for text in fake.texts(ANA)))
+            await gateway.end(signal.SIGKILL)
+        with_token, without = Shell(home, fake), Shell(home)
+        async with process(home, None):  # the platform's turns wait, everything else goes on
+            assert (await without("say", "/say works")).out == "works\n"
+            beside = await without("doctor")
+        after, again = await asyncio.gather(without("doctor"), with_token("doctor", "--json"))
+    for found in (beside, after):
+        assert found.status == 1
+        assert "FAIL  telegram: not set up: 1 turn" in found.out
+        assert "1 of " in found.out
+    assert "telegram: not set up" not in again.out
+
+
+async def test_the_doctor_proves_the_read_only_mode_and_leaves_no_agent(tmp_path: Path) -> None:
+    shell = Shell(tmp_path / "home", LANEWAY_ACP_READONLY_MODE="read-only")
+    proven = await shell("doctor", "--json")
+    assert proven.status == 0, proven.out
+    assert [one["detail"] for one in proven.json() if one["name"] == "acp: read-only mode"][-1] == (
+        "“read-only” could not write a file"
+    )
+    state = str(tmp_path / "home-agent")
+    lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
+    assert [line for line in lines if state in line] == []

@@ -1,6 +1,7 @@
 """``laneway say`` in a real terminal, and when the gateway goes away under it."""
 
 import asyncio
+import json
 import os
 import pty
 import re
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.house import ROOT, process
+from gateway.socket_path import socket_path
+from tests.end_to_end.house import ROOT, ask, process
 from tests.end_to_end.shell import Shell
 from tests.fakes.telegram import MAL, FakeTelegram
 
@@ -70,6 +72,49 @@ async def test_a_person_at_a_terminal_decides_by_number(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             assert await child.wait() == 0
         terminal.close()
+
+
+async def test_a_terminal_that_does_not_read_holds_up_nobody_and_no_end(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    limits = {"LANEWAY_DRAIN_TIMEOUT": "1s", "LANEWAY_STOP_GRACE": "1s"}
+    async with process(home, None, **limits) as gateway:
+        shell = Shell(home)
+        # What is said is listed as it was said: more than a socket and its buffers take.
+        assert (await shell("say", "-", text=f"/say ok\n/think {'x' * 2_000_000}")).out == "ok\n"
+        deaf = [await asyncio.open_unix_connection(socket_path(home)) for _ in range(2)]
+        for (_, writer), what in zip(deaf, ("turns", "say"), strict=True):
+            request = {"do": what, "text": "/say hello\n/approve make\n/sleep 60"}
+            writer.write(f"{json.dumps(request)}\n".encode())
+        async with asyncio.timeout(15):
+            while (await ask(home, "lanes"))[0]["state"] != "asking":
+                await asyncio.sleep(0.02)
+        began = time.monotonic()
+        assert await gateway.end(signal.SIGTERM) == 0
+        assert time.monotonic() - began < 1 + 1 + 5
+        for _, writer in deaf:
+            writer.close()
+
+
+async def test_what_an_agent_writes_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    async with process(tmp_path / "home", None):
+        terminal = Terminal(Shell(tmp_path / "home"))
+        child = await terminal.run("say", "/say \x1b]0;owned\x07\x1b[2J\x9b31mred")
+        await terminal.until(r"\x1b]0;owned\x07\x1b[2J\x9b31mred")
+        assert "\x1b" not in terminal.shown
+        async with asyncio.timeout(10):
+            assert await child.wait() == 0
+        terminal.close()
+
+
+async def test_a_script_is_told_in_one_line_how_to_be_asked(tmp_path: Path) -> None:
+    async with process(tmp_path / "home", None):
+        asked = await Shell(tmp_path / "home")("say", "/approve make \u202eclean")
+    assert asked.status == 0
+    (told,) = asked.err.strip().splitlines()
+    assert "laneway say in a terminal" in told
+    assert "buttons of a chat" in told
+    assert r"make \u202eclean" in asked.out
+    assert "denied: make" in asked.out
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

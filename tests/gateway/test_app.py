@@ -1,0 +1,123 @@
+"""One life of the gateway when its parts break: what is foreign costs itself only."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from channels.local.channel import LocalChannel
+from core.channel import Intake
+from core.clock import Clock, SystemClock
+from core.engines.base import Engine, Finding
+from core.engines.processes import Ledger
+from gateway import config
+from gateway.app import LISTEN_AGAIN, LISTENED_WELL, Gateway
+from gateway.settings_table import Settings
+from tests.fakes.engine import PuppetEngine
+
+
+class BrokenLook(PuppetEngine):
+    """An engine whose check breaks in a way nobody thought of."""
+
+    name = "acp"
+
+    async def check(self) -> Sequence[Finding]:
+        raise ArithmeticError("beyond all promises")
+
+
+class Hours:
+    """A clock on which listening takes as long as a test says, and pauses are only noted."""
+
+    def __init__(self, lasts: Sequence[float]) -> None:
+        self.lasts = list(lasts)
+        self.pauses: list[float] = []
+        self._real = SystemClock()
+        self._at = 0.0
+
+    def now(self) -> int:
+        return self._real.now()
+
+    def monotonic(self) -> float:
+        return self._at
+
+    def listen(self) -> bool:
+        """Let a connection live and break; False when it is the last one, which holds."""
+        if not self.lasts:
+            return False
+        self._at += self.lasts.pop(0)
+        return True
+
+    async def sleep(self, seconds: float) -> None:
+        task = asyncio.current_task()
+        if task is not None and task.get_name().startswith("listen"):
+            self.pauses.append(seconds)
+        else:
+            await self._real.sleep(seconds)
+
+
+def settings(home: Path) -> Settings:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environ = {
+        "LANEWAY_HOME": str(home),
+        "LANEWAY_ENGINE": "acp",
+        "LANEWAY_ACP_COMMAND": "agent",
+        "LANEWAY_ACP_READONLY_MODE": "read-only",
+        "LANEWAY_WEB_PORT": str(port),
+    }
+    return config.load(environ, cwd=home.parent)
+
+
+async def live(
+    home: Path, clock: Clock, engine: Engine, meanwhile: Callable[[], Awaitable[None]]
+) -> None:
+    """A whole life; ``meanwhile`` is what happens between its start and its end."""
+
+    def engines(_: Settings, __: Clock, ___: Ledger) -> Mapping[str, Engine]:
+        return {engine.name: engine}
+
+    gateway, ready = Gateway(settings(home), clock, engines), asyncio.Event()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(gateway.run(ready.set), name="gateway")
+        await ready.wait()
+        await meanwhile()
+        gateway.stop()
+
+
+async def test_a_look_at_an_engine_that_breaks_ends_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def told() -> None:
+        while "could not be looked at" not in caplog.text:
+            await asyncio.sleep(0.005)
+
+    with caplog.at_level(logging.INFO):
+        await live(tmp_path / "home", SystemClock(), BrokenLook(), told)
+    assert "beyond all promises" in caplog.text
+
+
+async def test_a_channel_that_held_for_long_is_opened_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Hours([0, 0, 1, LISTENED_WELL + 1, 0])
+    listens = LocalChannel.listen
+
+    async def listen(channel: LocalChannel, intake: Intake) -> None:
+        if clock.listen():
+            raise OSError("gone")
+        await listens(channel, intake)
+
+    async def held() -> None:
+        while len(clock.pauses) < 5:
+            await asyncio.sleep(0.005)
+
+    monkeypatch.setattr(LocalChannel, "listen", listen)
+    await live(tmp_path / "home", clock, PuppetEngine(), held)
+    first, second, third, *_ = LISTEN_AGAIN
+    assert clock.pauses == [first, second, third, first, second]
