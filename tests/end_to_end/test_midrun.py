@@ -213,10 +213,32 @@ async def test_a_side_question_is_refused_where_the_agent_cannot_be_kept_from_wr
 ) -> None:
     async with quick(tmp_path) as house:
         await busy(house)
-        house.fake.user_says("/btw what are you doing?")
+        house.fake.user_says("/btw /say aside")
         await house.fake.until(lambda: said(house.fake, ANA, "cannot answer on the side"))
-        await house.fake.until(lambda: "first" in answers(house))
-        assert len(await turns(house)) == 1
+        house.fake.press("Queue it")
+        await house.fake.until(lambda: answers(house)[-1:] == ["aside"])
+        assert "first" in answers(house)
+        ends = [(turn["kind"], turn["status"]) for turn in await turns(house)]
+        assert ends == [("main", "done"), ("side", "dropped"), ("main", "done")]
+
+
+async def test_a_waiting_message_is_answered_on_the_side_at_a_press(tmp_path: Path) -> None:
+    more = {"LANEWAY_ACP_READONLY_MODE": "read-only"}
+    async with quick(tmp_path, **more) as house:
+        fake = house.fake
+        fake.user_says("/say ready")  # a side answer knows what was said before
+        await fake.until(lambda: fake.texts(ANA) == ["ready"])
+        await house.idle(LANE)
+        await busy(house, "/sleep 2.2\n/say main")
+        fake.user_says("/say aside")
+        await fake.until(lambda: said(fake, ANA, "Waiting: 1 message"))
+        fake.press("Answer on the side")
+        await fake.until(lambda: said(fake, ANA, "aside"))
+        assert "main" not in fake.texts(ANA)
+        await fake.until(lambda: fake.texts(ANA)[-1:] == ["main"])
+        await fake.until(lambda: not said(fake, ANA, "Waiting"))
+        ends = [(turn["kind"], turn["status"]) for turn in await turns(house)]
+        assert ends == [("main", "done"), ("main", "done"), ("side", "done")]
 
 
 # Commands ----------------------------------------------------------------------------------
