@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from core.channel import Refused, Send
+from core.channel import ChatMoved, Refused, Send
 from core.guard import guarded
 from core.messages import Address, Receipt
 from core.signs import REACTION_AFTER
 from core.store.records import DeliveryKind, DeliveryState
-from tests.delivery.scene import ANA, BEN, Scene
+from tests.delivery.scene import ANA, BEN, TOPIC, Scene
 
 SENT, FAILED = DeliveryState.SENT, DeliveryState.FAILED
 UNCERTAIN = DeliveryState.UNCERTAIN
@@ -147,3 +147,15 @@ async def test_nothing_is_lost_while_the_disk_cannot_be_read(
     await it.clock.advance(10)
     assert await it.state(said) is SENT
     assert it.channel.texts("700000001") == ["so far"]
+
+
+async def test_a_chat_that_moved_is_written_to_even_if_the_move_cannot_be_stored(
+    it: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(it.outbox, "_follow", failing)
+    it.channel.fail(Send, ChatMoved("-1007"))
+    said = await it.say("hello", TOPIC)
+    assert await it.state(said) is SENT
+    assert it.channel.texts("-1007") == ["hello"]
+    await it.say("more", TOPIC)
+    assert it.channel.texts("-1007") == ["hello", "more"]

@@ -5,8 +5,10 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.end_to_end.house import House, process
-from tests.end_to_end.looking import in_state, quiet, refused, turns
+from tests.end_to_end.looking import in_state, quick, quiet, refused, turns
 from tests.end_to_end.test_crash import stored
 from tests.fakes.telegram import ANA, BEN, FORUM, MAL, FakeTelegram
 
@@ -61,6 +63,21 @@ async def test_a_card_shows_the_command_and_allow_lets_it_run(tmp_path: Path) ->
         assert house.fake.buttons(after) == []
         assert "rm -rf build && ls | wc -l" in after["text"]
         assert "Allowed by Ana" in after["text"]
+
+
+@pytest.mark.parametrize("words", ["", "/say Let me look. \n"])
+async def test_the_answer_stands_below_the_question_it_needed(tmp_path: Path, words: str) -> None:
+    async with quick(tmp_path) as house:
+        house.fake.user_says(f"{words}/sleep 4\n/approve make")
+        await house.fake.until(lambda: house.fake.shown(ANA))  # the preview, before the question
+        shown = await card(house)
+        await in_state(house, LANE, "asking")
+        assert await told(house, house.fake.press("Allow")) == "Allowed."
+        answer = (await house.answered(LANE))["answer"]
+        await house.fake.until(lambda: len(house.fake.shown(ANA)) == 2)
+        first, last = house.fake.shown(ANA)
+        assert first["message_id"] == shown["message_id"]
+        assert last["text"] == answer.strip()
 
 
 async def test_of_quick_presses_the_first_counts_and_each_is_answered_once(tmp_path: Path) -> None:
@@ -176,7 +193,7 @@ async def test_a_refused_agent_goes_on_and_one_that_hangs_frees_its_lane(tmp_pat
         over = await house.answered(LANE, 2)
         assert over["status"] != "done"
         assert await house.ask("lanes")
-        assert "time limit" in house.fake.texts(ANA)[-1]
+        assert "no sign of life" in house.fake.texts(ANA)[-1]
 
 
 async def test_only_approvers_decide(tmp_path: Path) -> None:
