@@ -22,7 +22,7 @@ def demo_engine(
     never imported by mistake.
     """
     state = home / "engines" / "demo" / "sessions"
-    command = (sys.executable, "-I", str(AGENT), str(state), "--speed", str(speed))
+    command = (sys.executable, "-I", "-S", str(AGENT), str(state), "--speed", str(speed))
     return AcpEngine(
         "demo",
         command,

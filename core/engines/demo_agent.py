@@ -2,58 +2,30 @@
 
 A program of its own, run by its file path (``python -I demo_agent.py STATE``), which speaks the
 Agent Client Protocol on its pipes and plain language in its answers. It must not import anything
-of the gateway, calls no model, and makes up neither knowledge nor prices.
+but the standard library, so that it answers at once; it calls no model, and makes up neither
+knowledge nor prices.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import re
-import warnings
-from collections.abc import Awaitable, Callable
+import sys
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from acp import (
-    PROTOCOL_VERSION,
-    RequestError,
-    run_agent,
-    start_tool_call,
-    update_agent_message,
-    update_agent_message_text,
-    update_agent_thought_text,
-    update_tool_call,
-    update_user_message_text,
-)
-from acp.interfaces import Agent, Client
-from acp.schema import (
-    AgentCapabilities,
-    ForkSessionResponse,
-    Implementation,
-    InitializeResponse,
-    LoadSessionResponse,
-    NewSessionResponse,
-    PermissionOption,
-    PromptCapabilities,
-    PromptResponse,
-    ResourceContentBlock,
-    ResumeSessionResponse,
-    SessionCapabilities,
-    SessionForkCapabilities,
-    SessionMode,
-    SessionModeState,
-    SessionResumeCapabilities,
-    SetSessionModeResponse,
-    ToolCallUpdate,
-    Usage,
-)
+Json = Mapping[str, Any]
 
+PROTOCOL_VERSION = 1
+LINE_LIMIT = 128 * 1024 * 1024  # a prompt carries its pictures
 MODES = [
-    SessionMode(id="default", name="Asks before it changes anything"),
-    SessionMode(id="read-only", name="Changes nothing"),
+    {"id": "default", "name": "Asks before it changes anything"},
+    {"id": "read-only", "name": "Changes nothing"},
 ]
 HELP = """I am the demo agent: no model, just enough to show how this works. Try one of these:
 
@@ -80,6 +52,31 @@ class Cancelled(Exception):
     """The person stopped the turn."""
 
 
+class Crash(Exception):
+    """The person asked to see one."""
+
+
+class Problem(Exception):
+    """What is answered to a request instead of a result."""
+
+    def __init__(self, code: int, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.details = details
+
+    def as_json(self) -> Json:
+        told = {"code": self.code, "message": str(self)}
+        return {**told, "data": {"details": self.details}} if self.details else told
+
+
+def not_found(session: str) -> Problem:
+    return Problem(-32002, "Resource not found", session)
+
+
+def text_update(kind: str, text: str) -> Json:
+    return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
+
+
 @dataclass
 class Session:
     """A conversation, kept in one file."""
@@ -99,11 +96,11 @@ class Shelf:
 
     def load(self, number: str) -> Session:
         if not re.fullmatch(r"demo-\d+", number):
-            raise RequestError.resource_not_found(number)
+            raise not_found(number)
         try:
             return Session(**json.loads((self._folder / f"{number}.json").read_text()))
-        except FileNotFoundError:
-            raise RequestError.resource_not_found(number) from None
+        except (FileNotFoundError, ValueError, TypeError):  # not there, or not written to its end
+            raise not_found(number) from None
 
     def save(self, session: Session) -> None:
         kept = self._folder / f"{session.id}.json"
@@ -128,8 +125,8 @@ class Shelf:
 class Turn:
     """One prompt being answered; every wait in it ends at once when it is cancelled."""
 
-    def __init__(self, client: Client, session: Session, folder: Path, pace: float) -> None:
-        self._client = client
+    def __init__(self, wire: Wire, session: Session, folder: Path, pace: float) -> None:
+        self._wire = wire
         self.session = session
         self.folder = folder
         self._pace = pace
@@ -141,16 +138,16 @@ class Turn:
     async def say(self, text: str, pause: float = 0.03) -> None:
         """Stream a text word by word."""
         for word in re.findall(r"\S+\s*|\s+", text):
-            await self.update(update_agent_message_text(word))
+            await self.update(text_update("agent_message_chunk", word))
             self.answer += word
             self.words += 1
             await self.wait(pause * self._pace)
 
-    async def update(self, update: Any) -> None:
-        await self._client.session_update(session_id=self.session.id, update=update)
+    async def update(self, update: Json) -> None:
+        await self._wire.update(self.session.id, update)
 
     async def think(self, text: str) -> None:
-        await self.update(update_agent_thought_text(text))
+        await self.update(text_update("agent_thought_chunk", text))
 
     async def wait(self, seconds: float) -> None:
         try:
@@ -159,16 +156,18 @@ class Turn:
             return
         raise Cancelled
 
-    async def tool(self, title: str, kind: Any, work: Callable[[str], Awaitable[bool]]) -> bool:
+    async def tool(self, title: str, kind: str, work: Callable[[str], Awaitable[bool]]) -> bool:
         """Show a tool at work; False when it was not allowed or did not work."""
         self._tools += 1
         number = f"tool-{len(self.session.said)}-{self._tools}"
-        await self.update(start_tool_call(number, title, kind=kind, status="pending"))
+        call = {"toolCallId": number, "title": title, "kind": kind, "status": "pending"}
+        await self.update({"sessionUpdate": "tool_call", **call})
         done = False
         try:
             done = await work(number)
         finally:
-            ended = update_tool_call(number, status="completed" if done else "failed")
+            status = "completed" if done else "failed"
+            ended = {"sessionUpdate": "tool_call_update", "toolCallId": number, "status": status}
             await self.update(ended)
         return done
 
@@ -176,34 +175,32 @@ class Turn:
         """Ask for permission, unless the mode forbids it anyway."""
         if self.session.mode == "read-only":
             return False
-        call = ToolCallUpdate(
-            tool_call_id=number, title=title, kind="edit", raw_input={"command": command}
-        )
-        options = [
-            PermissionOption(option_id="yes", name="Allow", kind="allow_once"),
-            PermissionOption(option_id="no", name="Deny", kind="reject_once"),
-        ]
-        asking = asyncio.ensure_future(
-            self._client.request_permission(
-                session_id=self.session.id, tool_call=call, options=options
-            )
-        )
+        asked = {
+            "sessionId": self.session.id,
+            "toolCall": {
+                "toolCallId": number, "title": title, "kind": "edit",
+                "rawInput": {"command": command},
+            },
+            "options": [
+                {"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+                {"optionId": "no", "name": "Deny", "kind": "reject_once"},
+            ],
+        }  # fmt: skip
+        asking = asyncio.ensure_future(self._wire.ask("session/request_permission", asked))
         stopped = asyncio.ensure_future(self.cancelled.wait())
         await asyncio.wait({asking, stopped}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         if not asking.done():
             asking.cancel()
             raise Cancelled
-        outcome = asking.result().outcome
-        if outcome.outcome == "cancelled":
+        outcome = asking.result().get("outcome") or {}
+        if outcome.get("outcome") != "selected":
             raise Cancelled
-        return outcome.option_id == "yes"
+        return bool(outcome.get("optionId") == "yes")
 
     async def hand_over(self, path: Path, mime: str) -> None:
-        block = ResourceContentBlock(
-            type="resource_link", uri=path.as_uri(), name=path.name, mime_type=mime
-        )
-        await self.update(update_agent_message(block))
+        link = {"type": "resource_link", "uri": path.as_uri(), "name": path.name, "mimeType": mime}
+        await self.update({"sessionUpdate": "agent_message_chunk", "content": link})
 
     def write(self, path: Path, content: str) -> None:
         """Really make the file, and never in the place of another."""
@@ -216,7 +213,7 @@ class Turn:
             path = self.folder / f"{stem}{'' if number == 1 else f'-{number}'}{suffix}"
             if not path.exists():
                 return path
-        raise RequestError(-32000, "the workspace is full of demo files; delete some")
+        raise Problem(-32000, "the workspace is full of demo files; delete some")
 
 
 # What it can show -------------------------------------------------------------------------
@@ -297,12 +294,12 @@ async def make(turn: Turn, path: Path, content: str, mime: str) -> None:
 
 async def show_failure(turn: Turn, asked: str) -> None:
     await turn.say("Here comes an error. ")
-    raise RequestError(-32000, "this is what a failing agent looks like; nothing is broken")
+    raise Problem(-32000, "this is what a failing agent looks like; nothing is broken")
 
 
 async def show_crash(turn: Turn, asked: str) -> None:
     await turn.say("I am going to crash now. ")
-    raise SystemExit(70)
+    raise Crash
 
 
 async def recall(turn: Turn, asked: str) -> None:
@@ -350,110 +347,193 @@ def topic(asked: str) -> Callable[[Turn, str], Awaitable[None]]:
 # The protocol -----------------------------------------------------------------------------
 
 
+class Wire:
+    """JSON-RPC on standard input and output, one message a line."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, asyncio.Future[Json]] = {}
+
+    @classmethod
+    async def open(cls) -> Wire:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=LINE_LIMIT)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        # The write end needs a protocol that knows when the pipe is full; this one does.
+        unread = asyncio.StreamReader()
+        pipe, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(unread), sys.stdout
+        )
+        return cls(reader, asyncio.StreamWriter(pipe, protocol, None, loop))
+
+    async def read(self) -> Json | None:
+        """The next request or notification; None when the client hung up."""
+        while line := await self._reader.readline():
+            try:
+                message: Any = json.loads(line)
+            except ValueError:
+                continue
+            if not isinstance(message, dict):
+                continue
+            if "method" in message:
+                return {"params": {}, **message}
+            if waiting := self._asked.pop(message.get("id", 0), None):
+                waiting.set_result(message.get("result") or {})
+        return None
+
+    async def send(self, **message: Any) -> None:
+        line = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False) + "\n"
+        self._writer.write(line.encode(errors="replace"))
+        await self._writer.drain()
+
+    async def update(self, session: str, update: Json) -> None:
+        await self.send(method="session/update", params={"sessionId": session, "update": update})
+
+    async def ask(self, method: str, params: Json) -> Json:
+        number = next(self._numbers)
+        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self.send(id=number, method=method, params=params)
+            result: Json = await answer
+            return result
+        finally:
+            self._asked.pop(number, None)
+
+
 class DemoAgent:
     """The agent's side of the protocol."""
 
-    def __init__(self, shelf: Shelf, pace: float) -> None:
+    def __init__(self, wire: Wire, shelf: Shelf, pace: float) -> None:
+        self._wire = wire
         self._shelf = shelf
         self._pace = pace
         self._sessions: dict[str, tuple[Session, Path]] = {}
         self._turns: dict[str, Turn] = {}
-        self.crashed = asyncio.Event()
+        self.crashed = False
+        self._methods: dict[str, Callable[[Json], Awaitable[Json]]] = {
+            "initialize": self.initialize,
+            "session/new": self.new,
+            "session/resume": self.resume,
+            "session/load": self.load,
+            "session/fork": self.fork,
+            "session/set_mode": self.set_mode,
+            "session/prompt": self.prompt,
+        }
 
-    def on_connect(self, conn: Client) -> None:
-        self._client = conn
+    async def serve(self) -> None:
+        """Until the client hangs up; ends with Crash where one was asked for."""
+        async with asyncio.TaskGroup() as group:
+            answers: set[asyncio.Task[None]] = set()
+            while (message := await self._wire.read()) is not None:
+                if "id" in message:
+                    task = group.create_task(self._answer(message), name=str(message["method"]))
+                    answers.add(task)
+                    task.add_done_callback(answers.discard)
+                elif message["method"] == "session/cancel":
+                    self.cancel(message["params"])
+            for task in answers:
+                task.cancel()  # nobody reads what they would say
 
-    def _modes(self, session: Session) -> SessionModeState:
-        return SessionModeState(current_mode_id=session.mode, available_modes=MODES)
+    async def _answer(self, message: Json) -> None:
+        method = self._methods.get(message["method"])
+        try:
+            if method is None:
+                raise Problem(-32601, "Method not found")
+            answer = {"result": await method(message["params"])}
+        except Problem as problem:
+            answer = {"error": problem.as_json()}
+        except (KeyError, OSError) as fault:
+            answer = {"error": Problem(-32603, "Internal error", repr(fault)).as_json()}
+        await self._wire.send(id=message["id"], **answer)
 
-    def _take(self, session: Session, cwd: str) -> SessionModeState:
-        session.mode = "default"
-        self._sessions[session.id] = (session, Path(cwd))
-        return self._modes(session)
-
-    async def initialize(self, protocol_version: int, **rest: Any) -> InitializeResponse:
-        return InitializeResponse(
-            protocol_version=PROTOCOL_VERSION,
-            agent_info=Implementation(name="laneway-demo", version="1"),
-            agent_capabilities=AgentCapabilities(
-                load_session=True,
-                prompt_capabilities=PromptCapabilities(image=True),
-                session_capabilities=SessionCapabilities(
-                    fork=SessionForkCapabilities(), resume=SessionResumeCapabilities()
-                ),
-            ),
-            auth_methods=[],
-        )
-
-    async def new_session(self, cwd: str, **rest: Any) -> NewSessionResponse:
-        session = self._shelf.create([], [])
-        return NewSessionResponse(session_id=session.id, modes=self._take(session, cwd))
-
-    async def resume_session(self, cwd: str, session_id: str, **rest: Any) -> ResumeSessionResponse:
-        return ResumeSessionResponse(modes=self._take(self._shelf.load(session_id), cwd))
-
-    async def load_session(self, cwd: str, session_id: str, **rest: Any) -> LoadSessionResponse:
-        session = self._shelf.load(session_id)
-        modes = self._take(session, cwd)
-        for said, answered in zip(session.said, session.answered, strict=False):
-            for update in (update_user_message_text(said), update_agent_message_text(answered)):
-                await self._client.session_update(session_id=session_id, update=update)
-        return LoadSessionResponse(modes=modes)
-
-    async def fork_session(self, cwd: str, session_id: str, **rest: Any) -> ForkSessionResponse:
-        origin = self._shelf.load(session_id)
-        fork = self._shelf.create(origin.said, origin.answered)
-        return ForkSessionResponse(session_id=fork.id, modes=self._take(fork, cwd))
-
-    async def set_session_mode(
-        self, mode_id: str, session_id: str, **rest: Any
-    ) -> SetSessionModeResponse:
-        if mode_id not in {mode.id for mode in MODES}:
-            raise RequestError.invalid_params({"details": f"no such mode: {mode_id}"})
-        self._open(session_id)[0].mode = mode_id
-        return SetSessionModeResponse()
-
-    async def cancel(self, session_id: str, **rest: Any) -> None:
-        if turn := self._turns.get(session_id):
+    def cancel(self, params: Json) -> None:
+        if turn := self._turns.get(params["sessionId"]):
             turn.cancelled.set()
 
-    async def prompt(self, prompt: list[Any], session_id: str, **rest: Any) -> PromptResponse:
-        session, folder = self._open(session_id)
-        if session_id in self._turns:
-            raise RequestError.invalid_request({"details": "a prompt is running already"})
-        turn = self._turns[session_id] = Turn(self._client, session, folder, self._pace)
-        asked = "\n".join(block.text for block in prompt if block.type == "text").strip()
-        reason: Any = "end_turn"
+    def _take(self, session: Session, params: Json) -> Json:
+        session.mode = "default"
+        self._sessions[session.id] = (session, Path(params["cwd"]))
+        return {"modes": {"currentModeId": session.mode, "availableModes": MODES}}
+
+    async def initialize(self, params: Json) -> Json:
+        return {
+            "protocolVersion": PROTOCOL_VERSION,
+            "agentInfo": {"name": "laneway-demo", "version": "1"},
+            "agentCapabilities": {
+                "loadSession": True,
+                "promptCapabilities": {"image": True},
+                "sessionCapabilities": {"fork": {}, "resume": {}},
+            },
+            "authMethods": [],
+        }
+
+    async def new(self, params: Json) -> Json:
+        session = self._shelf.create([], [])
+        return {"sessionId": session.id, **self._take(session, params)}
+
+    async def resume(self, params: Json) -> Json:
+        return self._take(self._shelf.load(params["sessionId"]), params)
+
+    async def load(self, params: Json) -> Json:
+        session = self._shelf.load(params["sessionId"])
+        for said, answered in zip(session.said, session.answered, strict=False):
+            await self._wire.update(session.id, text_update("user_message_chunk", said))
+            await self._wire.update(session.id, text_update("agent_message_chunk", answered))
+        return self._take(session, params)
+
+    async def fork(self, params: Json) -> Json:
+        origin = self._shelf.load(params["sessionId"])
+        fork = self._shelf.create(origin.said, origin.answered)
+        return {"sessionId": fork.id, **self._take(fork, params)}
+
+    async def set_mode(self, params: Json) -> Json:
+        mode = params["modeId"]
+        if mode not in {known["id"] for known in MODES}:
+            raise Problem(-32602, "Invalid params", f"no such mode: {mode}")
+        self._open(params)[0].mode = mode
+        return {}
+
+    async def prompt(self, params: Json) -> Json:
+        session, folder = self._open(params)
+        if session.id in self._turns:
+            raise Problem(-32600, "Invalid request", "a prompt is running already")
+        turn = self._turns[session.id] = Turn(self._wire, session, folder, self._pace)
+        blocks = params["prompt"]
+        asked = "\n".join(block["text"] for block in blocks if block["type"] == "text").strip()
+        reason = "end_turn"
         try:
             await topic(asked)(turn, asked)
         except Cancelled:
             reason = "cancelled"
-        except SystemExit:
-            self.crashed.set()
-            await asyncio.Event().wait()  # the process ends any moment
+        except Crash:
+            self.crashed = True
+            raise
         finally:
-            del self._turns[session_id]
+            del self._turns[session.id]
             session.said.append(asked)
             session.answered.append(turn.answer)
             self._shelf.save(session)
-        read = len(asked.split())  # words for tokens: the nearest thing it has, and no price
-        usage = Usage(input_tokens=read, output_tokens=turn.words, total_tokens=read + turn.words)
-        return PromptResponse(stop_reason=reason, usage=usage)
+        came, went = len(asked.split()), turn.words  # words for tokens: the nearest thing it has
+        usage = {"inputTokens": came, "outputTokens": went, "totalTokens": came + went}
+        return {"stopReason": reason, "usage": usage}
 
-    def _open(self, session_id: str) -> tuple[Session, Path]:
-        try:
-            return self._sessions[session_id]
-        except KeyError:
-            raise RequestError.resource_not_found(session_id) from None
+    def _open(self, params: Json) -> tuple[Session, Path]:
+        session = params["sessionId"]
+        if session not in self._sessions:
+            raise not_found(session)
+        return self._sessions[session]
 
 
 async def serve(shelf: Shelf, pace: float) -> int:
     """Serve one client until it hangs up; the exit code."""
-    agent = DemoAgent(shelf, pace)
-    serving = asyncio.ensure_future(run_agent(cast(Agent, agent), use_unstable_protocol=True))
-    crashing = asyncio.ensure_future(agent.crashed.wait())
-    await asyncio.wait({serving, crashing}, return_when=asyncio.FIRST_COMPLETED)
-    return 70 if agent.crashed.is_set() else 0
+    agent = DemoAgent(await Wire.open(), shelf, pace)
+    try:
+        await agent.serve()
+    except* (Crash, ConnectionError):  # wished for, or nobody listens any more
+        pass
+    return 70 if agent.crashed else 0
 
 
 def main() -> int:
@@ -461,7 +541,6 @@ def main() -> int:
     options.add_argument("state", type=Path, help="folder for its conversations")
     options.add_argument("--speed", type=float, default=1.0, help="2 is twice as fast; 0: no pause")
     chosen = options.parse_args()
-    warnings.simplefilter("ignore")
     pace = 1 / chosen.speed if chosen.speed > 0 else 0.0
     return asyncio.run(serve(Shelf(chosen.state), pace))
 

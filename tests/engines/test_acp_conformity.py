@@ -1,10 +1,13 @@
-"""Both sides against the protocol's own library: what we send, and our scripted agent."""
+"""Both sides against the protocol's own library: what we send, what we take, and our own agents."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,18 @@ import pytest
 from acp import PROTOCOL_VERSION, RequestError, spawn_agent_process, text_block
 from acp import schema as acp
 
+from core.clock import SystemClock
 from core.engines import acp_session
+from core.engines.acp import AcpEngine
 from core.engines.acp_session import ToolServer
-from core.engines.base import ApprovalAsked, Approvals, Attachment
+from core.engines.base import ApprovalAsked, Approvals, Attachment, Finished, Text, Usage
+from core.engines.demo import AGENT
+from core.turns import Result
+from tests.contracts.engine_contract import until
+from tests.engines import scenes
 from tests.engines.scenes import Scene, command
+
+LIBRARY_AGENT = "fakes/library_agent.py"
 
 REQUESTS: dict[str, Any] = {
     "initialize": acp.InitializeRequest,
@@ -94,31 +105,98 @@ class LibraryClient:
     def on_connect(self, conn: Any) -> None: ...
 
 
+@asynccontextmanager
+async def library_client(
+    folder: Path, command: Sequence[str], caplog: pytest.LogCaptureFixture
+) -> AsyncIterator[tuple[LibraryClient, Any]]:
+    """The library's client and an agent; all that was said must have been understood."""
+    client: Any = LibraryClient()
+    program, *arguments = command
+    env = {"PATH": os.environ["PATH"]}
+    async with spawn_agent_process(
+        client, program, *arguments, env=env, cwd=folder, use_unstable_protocol=True
+    ) as (agent, _):
+        yield client, agent
+    assert [r for r in caplog.records if r.levelno >= logging.ERROR] == []
+
+
+async def through_all_of_it(agent: Any, folder: Path, said: str, option: bool) -> None:
+    """Every request that an agent knows, answered as the protocol says."""
+    hello = await agent.initialize(protocol_version=PROTOCOL_VERSION)
+    assert hello.agent_capabilities is not None
+    session = (await agent.new_session(cwd=str(folder))).session_id
+    done = await agent.prompt(session_id=session, prompt=[text_block(said)])
+    assert (done.stop_reason, bool(done.usage and done.usage.input_tokens)) == ("end_turn", True)
+    await agent.load_session(cwd=str(folder), session_id=session)
+    await agent.resume_session(cwd=str(folder), session_id=session)
+    fork = await agent.fork_session(cwd=str(folder), session_id=session)
+    assert fork.session_id != session
+    await agent.set_session_mode(session_id=fork.session_id, mode_id="read-only")
+    if option:
+        await agent.set_config_option(session_id=session, config_id="model", value="b")
+    with pytest.raises(RequestError):
+        await agent.resume_session(cwd=str(folder), session_id="lost")
+
+
 async def test_the_scripted_agent_speaks_the_protocol(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client: Any = LibraryClient()
-    program, *arguments = command(tmp_path, "--models", "a,b")
     script = (
         "/say hi\n/think hm\n/tool t\n/approve tea\n/edit a.txt\n/usage 1 2 0.5\n"
         "/file f.txt x\n/image\nplain words"
     )
-    env = {"PATH": os.environ["PATH"]}
-    async with spawn_agent_process(
-        client, program, *arguments, env=env, use_unstable_protocol=True
-    ) as (agent, _):
-        hello = await agent.initialize(protocol_version=PROTOCOL_VERSION)
-        assert hello.agent_capabilities is not None
-        session = (await agent.new_session(cwd=str(tmp_path))).session_id
-        done = await agent.prompt(session_id=session, prompt=[text_block(script)])
-        assert (done.stop_reason, done.usage and done.usage.input_tokens) == ("end_turn", 1)
-        await agent.load_session(cwd=str(tmp_path), session_id=session)
-        await agent.resume_session(cwd=str(tmp_path), session_id=session)
-        fork = await agent.fork_session(cwd=str(tmp_path), session_id=session)
-        await agent.set_session_mode(session_id=fork.session_id, mode_id="read-only")
-        await agent.set_config_option(session_id=session, config_id="model", value="b")
-        with pytest.raises(RequestError):
-            await agent.resume_session(cwd=str(tmp_path), session_id="lost")
+    program = command(tmp_path, "--models", "a,b")
+    async with library_client(tmp_path, program, caplog) as (client, agent):
+        await through_all_of_it(agent, tmp_path, script, option=True)
     assert "ran: tea." in client.text
     assert {"tool_call", "tool_call_update", "usage_update"} <= set(client.kinds)
-    assert [r for r in caplog.records if r.levelno >= logging.ERROR] == []
+
+
+async def test_the_demo_agent_speaks_the_protocol(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = (sys.executable, "-I", "-S", str(AGENT), str(tmp_path / "state"), "--speed", "0")
+    async with library_client(tmp_path, program, caplog) as (client, agent):
+        await through_all_of_it(agent, tmp_path, "make a file", option=False)
+        session = (await agent.new_session(cwd=str(tmp_path))).session_id
+        for said in ("tell me a story", "run something", "hello"):
+            await agent.prompt(session_id=session, prompt=[text_block(said)])
+        with pytest.raises(RequestError, match="nothing is broken"):
+            await agent.prompt(session_id=session, prompt=[text_block("fail")])
+        slow = asyncio.create_task(agent.prompt(session, [text_block("wait 60s")]), name="slow")
+        await until(lambda: "60 seconds" in client.text)
+        await agent.cancel(session_id=session)
+        assert (await slow).stop_reason == "cancelled"
+        with pytest.raises(RequestError):
+            await agent.set_session_mode(session_id=session, mode_id="no such mode")
+        with pytest.raises(RequestError):
+            await agent.set_config_option(session_id=session, config_id="model", value="b")
+    assert "demo-week.csv" in client.text
+    assert {"tool_call", "tool_call_update", "agent_thought_chunk", "user_message_chunk"} <= set(
+        client.kinds
+    )
+
+
+async def test_an_agent_built_on_the_library_is_understood(tmp_path: Path) -> None:
+    program = (sys.executable, "-I", str(Path(scenes.__file__).parents[1] / LIBRARY_AGENT))
+    engine = AcpEngine("acp", program, home=tmp_path, clock=SystemClock())
+    scene = Scene(tmp_path, tmp_path, engine)
+    try:
+        play = await scene.say("tea, please")
+        assert play.text == "ask: y"
+        (asked,) = [event for event in play.events if isinstance(event, ApprovalAsked)]
+        assert (asked.tool, asked.command) == ("Make tea", "make tea")
+        assert Usage(3, 4) in play.events
+        assert play.last == Finished(Result.DONE)
+        failed = await scene.say("fail", session=play.started.session)
+        assert isinstance(failed.last, Finished)
+        assert "no more paper" in failed.last.error
+        waiting = scene.play("wait", session=play.started.session)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(waiting.through())
+            await until(lambda: waiting.saw(Text))
+            await waiting.run.stop(4.0)
+        assert not waiting.started.resumed
+        assert waiting.last == Finished(Result.CANCELLED)
+    finally:
+        await engine.close()
