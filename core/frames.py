@@ -83,7 +83,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class Remains:
     """What an answer finds. ``late``: edit once more, for an edit may still be on its way."""
 
     message_id: str = ""
@@ -169,7 +169,7 @@ class Previews:
             del self._by_turn[turn]
         self._forget_oldest()
 
-    async def settle(self, turn: int) -> Closed:
+    async def settle(self, turn: int) -> Remains:
         """Close it and wait for its last call, at most two seconds."""
         self.close(turn)
         left: list[Row] = []
@@ -177,11 +177,11 @@ class Previews:
             left, self._leaving[turn] = await self._leave(above, CLOSING_TIME)
         preview = self._by_turn.get(turn)
         if preview is None:
-            return Closed(rows=tuple(left))
+            return Remains(rows=tuple(left))
         await self._last_call(preview, CLOSING_TIME)
         if preview.fate is Fate.SHOWN:
-            return Closed(preview.message_id, preview.late, tuple(left))
-        return Closed(rows=(*left, *self._ending(preview)))
+            return Remains(preview.message_id, preview.late, tuple(left))
+        return Remains(rows=(*left, *self._ending(preview)))
 
     def forget(self, turn: int) -> None:
         """The answer is there."""

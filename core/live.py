@@ -13,7 +13,7 @@ from core.channel import ChannelLimits
 from core.clock import Clock
 from core.engines.base import Event
 from core.messages import Keyboard
-from core.preview import Frame, Picture
+from core.preview import Frame, Progress
 
 # Both are never longer than the platform's own pace.
 AT_ONCE = 0.1  # seconds to the first typing sign; nobody sees that, a quick answer needs none
@@ -23,7 +23,7 @@ THINKING = 3.0  # seconds of work without a word after which that alone is shown
 BEAT = 5.0  # seconds between looks at the elapsed time where the platform shows no typing
 
 
-class Showing(Protocol):
+class Screen(Protocol):
     """The side of the outbox that a running turn uses."""
 
     def preview(
@@ -50,7 +50,7 @@ class Live:
         lane: str,
         direct: bool,
         limits: ChannelLimits,
-        outbox: Showing,
+        outbox: Screen,
         clock: Clock,
         previews: bool,
         keyboard: Keyboard = (),
@@ -63,7 +63,7 @@ class Live:
         self._clock = clock
         self._previews = previews and limits.edits
         self._keyboard = keyboard
-        self._picture = Picture(limits.preview_text, limits.preview_footer)
+        self._progress = Progress(limits.preview_text, limits.preview_footer)
         self._changed = asyncio.Event()
         self._began = clock.monotonic()
         self._words_at: float | None = None
@@ -87,20 +87,20 @@ class Live:
 
     def feed(self, event: Event) -> None:
         """An event of the engine; those that say nothing to people are ignored."""
-        if self._closed or not self._picture.feed(event):
+        if self._closed or not self._progress.feed(event):
             return
-        if self._picture.wordy and self._words_at is None:
+        if self._progress.wordy and self._words_at is None:
             self._words_at = self._clock.monotonic()
         self._changed.set()
 
     def hold(self) -> None:
         """A person has to decide: nobody types meanwhile, and the question comes below."""
         self._holding = True
-        self._picture.asking = True
+        self._progress.asking = True
         self._outbox.hush(self._lane)
-        self._picture.fresh = self._picture.wordy and self._shown is None
+        self._progress.fresh = self._progress.wordy and self._shown is None
         if self._shown is not None and not self._closed:
-            if self._picture.wordy:
+            if self._progress.wordy:
                 self._show()  # so that the words above the question do not seem to go on
             self._outbox.step_aside(self._turn)
             self._shown = None
@@ -108,7 +108,7 @@ class Live:
 
     def release(self) -> None:
         self._holding = False
-        self._picture.asking = False
+        self._progress.asking = False
         self._resumed = self._clock.monotonic()
         self._changed.set()
         if not self._closed:
@@ -122,7 +122,7 @@ class Live:
                 task.cancel()
             self._outbox.hush(self._lane)
             self._outbox.close_preview(self._turn)
-        return self._picture.text
+        return self._progress.text
 
     def _type(self) -> None:
         if self._limits.typing_every and not self._holding:
@@ -153,14 +153,14 @@ class Live:
 
     def _show(self) -> None:
         now = self._clock.monotonic()
-        frame = self._picture.frame(now - self._began)
+        frame = self._progress.frame(now - self._began)
         if frame.shown and frame != self._shown:
             self._shown, self._shown_at = frame, now
             self._outbox.preview(self._turn, self._lane, frame.text, frame.footer, self._keyboard)
 
     def _due(self) -> float | None:
         """When the next frame may be shown; None: not yet known, there is nothing to show."""
-        if self._picture.asking and not self._picture.fresh:
+        if self._progress.asking and not self._progress.fresh:
             return None  # the question stands there already, and says all there is to say
         if self._shown is not None:
             return self._shown_at + self._every

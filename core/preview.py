@@ -34,7 +34,7 @@ class Frame:
         return _GAP.join(piece for piece in (self.text, self.footer) if piece)
 
 
-class Picture:
+class Progress:
     """The text and the phase of one running turn."""
 
     def __init__(self, limit: int, footer: bool = True) -> None:

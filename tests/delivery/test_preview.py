@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.engines.base import Text, Thought, ToolEnded, ToolStarted, Usage
-from core.preview import Picture, spoken, tail, units
+from core.preview import Progress, spoken, tail, units
 
 FAMILY = "👩\u200d👩\u200d👧"
 FLAG = "🇩🇪"
@@ -15,8 +15,8 @@ THUMB = "👍🏽"
 ACCENT = "e\u0301"
 
 
-def picture(*pieces: str, limit: int = 3800, footer: bool = True) -> Picture:
-    it = Picture(limit, footer)
+def picture(*pieces: str, limit: int = 3800, footer: bool = True) -> Progress:
+    it = Progress(limit, footer)
     for piece in pieces:
         it.feed(Text(piece))
     return it
@@ -29,7 +29,7 @@ def test_pieces_are_joined_as_they_are() -> None:
 
 
 def test_the_footer_says_what_goes_on() -> None:
-    it = Picture(3800)
+    it = Progress(3800)
     assert it.frame(0).footer.startswith("⏳ thinking…")
     it.feed(ToolStarted("1", "Read\nsettings.py"))
     it.feed(ToolStarted("2", "Run tests"))
@@ -52,7 +52,7 @@ def test_text_and_footer_are_apart_so_that_the_text_can_stay_alone() -> None:
 
 
 def test_without_a_footer_only_words_are_shown() -> None:
-    assert Picture(100, footer=False).frame(9).shown == ""
+    assert Progress(100, footer=False).frame(9).shown == ""
 
 
 def test_only_what_can_be_seen_changes_the_picture() -> None:
@@ -107,7 +107,7 @@ def test_half_a_character_at_the_end_waits_for_its_other_half() -> None:
 
 
 def test_a_tools_long_title_is_cut_to_one_line() -> None:
-    it = Picture(3800)
+    it = Progress(3800)
     it.feed(ToolStarted("1", "python -c '" + "x" * 500 + "'"))
     assert len(it.frame(0).footer) < 100
 
