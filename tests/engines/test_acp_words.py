@@ -294,7 +294,7 @@ KINDS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(KINDS, UPDATES), max_size=6), JSON)
 def test_whatever_an_agent_says_can_be_stored(said: list[Any], usage: Any) -> None:
     ear = Ear()
