@@ -81,7 +81,9 @@ def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[
     here = cwd / ".env"
     _add(given, here, Source.FOLDER, problems)
     home = folder((given[_HOME].value if _HOME in given else "") or "~/.laneway")
-    if home / ".env" != here:
+    if os.path.isfile(home):
+        problems.append(f"{_HOME} must be a folder: {home} is a file")
+    elif home / ".env" != here:
         before = _HOME in given
         _add(given, home / ".env", Source.HOME, problems)
         if not before and _HOME in given and folder(given.pop(_HOME).value) != home:
@@ -142,8 +144,10 @@ def parse(
 
 
 def _unknown(name: str, one: Given, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, 1, 0.7)
-    hint = f"did you mean {near[0]}?" if near else "see .env.example for those there are"
+    # Without what all of them begin with, which would make any two of them look alike.
+    ends = [row.removeprefix(PREFIX) for row in known]
+    near = difflib.get_close_matches(name.removeprefix(PREFIX), ends, 1, 0.7)
+    hint = f"did you mean {PREFIX}{near[0]}?" if near else "see .env.example for those there are"
     return f"{name} ({one.source}) is no setting: {hint}"
 
 

@@ -419,7 +419,7 @@ class Settings:
         "smtp://user:password@host:587, smtps://…, smtp+plain://localhost:25; without it codes"
         " are printed on the gateway's terminal",
     )
-    mail_from: str = _web("LANEWAY_MAIL_FROM", values.text, "", "the sender of those mails")
+    mail_from: str = _web("LANEWAY_MAIL_FROM", values.mail_sender, "", "the sender of those mails")
 
     metrics_token: Secret = _logs(
         "LANEWAY_METRICS_TOKEN",

@@ -153,7 +153,7 @@ def money(value: str) -> Decimal | None:
 def rate(value: str) -> Rate:
     count, slash, span = value.partition("/")
     if not slash or not re.fullmatch(r"[0-9]{1,6}", count.strip()) or not int(count):
-        raise ValueError("must be a number a time span, like 5/1m")
+        raise ValueError("must be a number per time span, like 5/1m")
     return Rate(int(count), some_duration(span.strip()))
 
 
@@ -346,6 +346,14 @@ def mail_address(value: str) -> str:
     if not re.fullmatch(r"[!-?A-~]*@[A-Za-z0-9.-]+", value) or len(value) > 254:
         raise ValueError(f"has {value!r}: write an address, or @example.org for a whole domain")
     return value.lower()
+
+
+def mail_sender(value: str) -> str:
+    """One address, alone or behind a name."""
+    address = r"[!-;=?A-~]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*"
+    if value and not re.fullmatch(rf"{address}|[^<>\r\n]*<{address}>", value):
+        raise ValueError("must be an address like laneway@example.org, or Name <address>")
+    return value
 
 
 def variable(value: str) -> str:

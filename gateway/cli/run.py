@@ -7,14 +7,14 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Iterator
 
 from core.clock import SystemClock
 from core.store.errors import Locked, StoreError
+from core.store.home import locked
 from gateway import config, logs
 from gateway.app import Gateway
 from gateway.config import BadSettings, Settings
-from gateway.settings_table import EngineName, TelegramMode
+from gateway.later import missing_here, unused_here
 from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
 from gateway.trouble import Trouble
 from gateway.web.listener import PortTaken
@@ -34,8 +34,8 @@ def main(options: argparse.Namespace) -> int:
     if problems := list(missing_here(settings)):
         raise BadSettings(problems)
     logs.set_up(settings)
-    for word in unused_here(settings):
-        log.warning("%s", word)
+    if unused := unused_here(settings):
+        log.warning("in this version these settings do nothing yet: %s", ", ".join(unused))
     try:
         private_folder(socket_path(settings.home), settings.home)
         _begin(settings)
@@ -44,31 +44,13 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def missing_here(settings: Settings) -> Iterator[str]:
-    """What is asked for and not part of this version, so that the gateway could not do its work."""
-    for name, engine in (
-        ("LANEWAY_ENGINE", settings.engine),
-        ("LANEWAY_FALLBACK_ENGINE", settings.fallback_engine),
-    ):
-        if engine not in (EngineName.DEMO, EngineName.ACP, None):
-            yield f"{name}={engine} is not part of this version: set demo, or acp with a command"
-    if settings.telegram_mode is TelegramMode.WEBHOOK:
-        yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
-
-
-def unused_here(settings: Settings) -> Iterator[str]:
-    """Settings that are kept for a later version and do nothing in this one."""
-    later = {"Slack": settings.slack_bot_token, "Discord": settings.discord_token}
-    for platform, token in later.items():
-        if token:
-            yield f"{platform} is not part of this version; its settings are kept and not used"
-
-
 def _begin(settings: Settings) -> None:
     """Live. A command that looks at the home while no gateway runs holds it for a moment only."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
+            with locked(settings.home):
+                pass  # before the port, which a second start wants as well
             asyncio.run(_live(settings))
         except Locked:
             if answers(socket_path(settings.home)) or time.monotonic() > end:

@@ -97,6 +97,20 @@ class TestProblems:
         assert "LANEWAY_NOTHING_LIKE_IT (the environment) is no setting" in text
         assert "LANEWAY_TURN_TIMEOUT (the environment) must be a duration" in text
 
+    @pytest.mark.parametrize("name", ["LANEWAY_NOPE", "LANEWAY_FOO", "LANEWAY_NAME"])
+    def test_only_a_name_that_is_close_is_suggested(self, places: Places, name: str) -> None:
+        (problem,) = places.wrong(**{name: "1"})
+        assert problem.endswith("is no setting: see .env.example for those there are")
+        (close,) = places.wrong(LANEWAY_TELEGRAM_TOKNE="1")
+        assert close.endswith("did you mean LANEWAY_TELEGRAM_TOKEN?")
+
+    def test_a_home_that_is_a_file_is_said_to_be_one(self, places: Places) -> None:
+        file = places.folder / "letter.txt"
+        file.write_text("dear reader")
+        assert places.wrong(LANEWAY_HOME=str(file)) == [
+            f"LANEWAY_HOME must be a folder: {file} is a file"
+        ]
+
     def test_a_line_that_is_none_is_named(self, places: Places) -> None:
         (places.folder / ".env").write_text("# words\nLANEWAY_PREVIEW on off\n")
         assert places.wrong() == [f"{places.folder / '.env'}, line 2: write NAME=value"]
@@ -117,7 +131,10 @@ class TestProblems:
             ({"LANEWAY_TELEGRAM_TOKEN": "abc"}, "as BotFather gave it"),
             ({"LANEWAY_TELEGRAM_MODE": "hook"}, "one of poll, webhook"),
             ({"LANEWAY_BUDGET_DAY": "1,50"}, "an amount in US dollars"),
-            ({"LANEWAY_BOT_TURNS": "5"}, "like 5/1m"),
+            ({"LANEWAY_BOT_TURNS": "5"}, "a number per time span, like 5/1m"),
+            ({"LANEWAY_MAIL_FROM": "@bad"}, "must be an address"),
+            ({"LANEWAY_MAIL_FROM": "Laneway"}, "must be an address"),
+            ({"LANEWAY_MAIL_FROM": "Laneway <bot@example.org"}, "must be an address"),
             ({"LANEWAY_TIMEZONE": "Mars/Olympus"}, "must be a time zone"),
             ({"LANEWAY_TRUSTED_PROXIES": "10.0.0.0/8, nowhere"}, "no address or network"),
             ({"LANEWAY_SIGNIN_LIMITS": "code=3/15m,door=1/1h"}, "'door=1/1h'"),
@@ -206,7 +223,9 @@ class TestMeaning:
             LANEWAY_BOT_TURNS="7/2h",
             LANEWAY_MEMBER_EMAILS=" Ana@Example.org ,, @example.com",
             LANEWAY_SMTP_URL="smtp://ana:p%40ss@mail.example.org",
+            LANEWAY_MAIL_FROM="The lab <bot@example.org>",
         )
+        assert settings.mail_from == "The lab <bot@example.org>"
         assert settings.budget_day == Decimal("1.50")
         assert settings.catch_up == 172800
         assert settings.acp_command == ("gemini", "--experimental-acp", "a b")

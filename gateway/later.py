@@ -1,0 +1,54 @@
+"""Settings that wait for a later version: which of them this one cannot do without a word.
+
+They are in the table so that one ``.env`` fits every version. What somebody relies on is refused;
+of the rest it is said once that it does nothing yet. It must not know what settings mean elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.settings_table import EngineName, Settings, TelegramMode, table
+
+UNUSED = frozenset(
+    {
+        *("slack_bot_token", "slack_app_token", "slack_api_base", "slack_mode"),
+        *("slack_signing_secret", "discord_token", "discord_api_base", "discord_gateway_url"),
+        *("discord_auto_thread", "telegram_webhook_secret", "openai_base_url", "openai_api_key"),
+        *("openai_model", "claude_command", "codex_command", "fallback_engine", "min_interval"),
+        *("jobs_per_person", "agent_jobs", "watch_private", "catch_up", "transcribe_url"),
+        *("transcribe_api_key", "transcribe_model", "web_url", "trusted_proxies", "admin_emails"),
+        *("member_emails", "signin_limits", "smtp", "mail_from", "metrics_token"),
+    }
+)
+
+
+def missing_here(settings: Settings) -> Iterator[str]:
+    """What is asked for and not part of this version, so that the gateway could not do its work."""
+    for name, engine in (
+        ("LANEWAY_ENGINE", settings.engine),
+        ("LANEWAY_FALLBACK_ENGINE", settings.fallback_engine),
+    ):
+        if engine not in (EngineName.DEMO, EngineName.ACP, None):
+            yield f"{name}={engine} is not part of this version: set demo, or acp with a command"
+    if settings.telegram_mode is TelegramMode.WEBHOOK:
+        yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
+    for name, cap in (
+        ("LANEWAY_BUDGET_PERSON_DAY", settings.budget_person_day),
+        ("LANEWAY_BUDGET_DAY", settings.budget_day),
+    ):
+        if cap is not None:
+            yield (
+                f"{name} is not part of this version: nothing would stop at {cap} dollars. Remove"
+                " it, and set a cap where the agent's account is kept"
+            )
+
+
+def unused_here(settings: Settings) -> tuple[str, ...]:
+    """Names of settings that were changed and do nothing in this version."""
+    plain = Settings()
+    return tuple(
+        row.name
+        for row in table()
+        if row.field in UNUSED and getattr(settings, row.field) != getattr(plain, row.field)
+    )

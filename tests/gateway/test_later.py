@@ -1,0 +1,64 @@
+"""What somebody sets that only a later version carries out: refused, or said to do nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway import config
+from gateway.config import Settings
+from gateway.later import UNUSED, missing_here, unused_here
+from gateway.settings_table import table
+
+ROOT = Path(__file__).parents[2]
+
+
+def settings(tmp_path: Path, **given: str) -> Settings:
+    return config.load({"LANEWAY_HOME": str(tmp_path), **given}, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["LANEWAY_BUDGET_PERSON_DAY", "LANEWAY_BUDGET_DAY"])
+@pytest.mark.parametrize("cap", ["5", "0"])
+def test_a_cap_that_nothing_would_keep_is_refused(tmp_path: Path, name: str, cap: str) -> None:
+    (problem,) = missing_here(settings(tmp_path, **{name: cap}))
+    assert problem.startswith(f"{name} is not part of this version")
+    assert "Remove it" in problem
+
+
+def test_what_does_nothing_yet_is_named_and_the_rest_is_not(tmp_path: Path) -> None:
+    given = settings(
+        tmp_path,
+        LANEWAY_TRANSCRIBE_URL="https://example.org",
+        LANEWAY_SMTP_URL="smtp://mail.example.org",
+        LANEWAY_MAIL_FROM="bot@example.org",
+        LANEWAY_ADMIN_EMAILS="ana@example.org",
+        LANEWAY_SIGNIN_LIMITS="code=1/1m",
+        LANEWAY_METRICS_TOKEN="hush",
+        LANEWAY_JOBS_PER_PERSON="5",
+        LANEWAY_CATCH_UP="6h",  # as it is anyway
+        LANEWAY_MAX_TURNS="2",
+    )
+    assert sorted(unused_here(given)) == [
+        "LANEWAY_ADMIN_EMAILS",
+        "LANEWAY_JOBS_PER_PERSON",
+        "LANEWAY_MAIL_FROM",
+        "LANEWAY_METRICS_TOKEN",
+        "LANEWAY_SIGNIN_LIMITS",
+        "LANEWAY_SMTP_URL",
+        "LANEWAY_TRANSCRIBE_URL",
+    ]
+    assert not list(missing_here(given))
+    assert not unused_here(settings(tmp_path))
+
+
+def test_every_setting_is_used_or_named_here() -> None:
+    """A setting that is carried out from now on leaves this list, a new one does not hide."""
+    folders = (ROOT / name for name in ("core", "channels", "gateway"))
+    files = (path for folder in folders for path in folder.rglob("*.py"))
+    apart = {"config.py", "settings_table.py", "later.py"}
+    code = "\n".join(path.read_text("utf-8") for path in files if path.name not in apart)
+    budgets = {"budget_day", "budget_person_day"}
+    refused = {"telegram_mode"}
+    idle = {row.field for row in table() if f"settings.{row.field}" not in code}
+    assert idle == UNUSED | budgets | refused
