@@ -68,7 +68,7 @@ async def lanes(store: Reader, engine: str, look: Look | None) -> list[Json]:
             {
                 "lane": row.id,
                 "title": row.title,
-                "state": _state(row, view, waiting.get(row.id, 0)),
+                "state": _state(row, view, waiting.get(row.id)),
                 "turn": main.id if main else None,
                 "since": instant(began),
                 "waiting": len(view.waiting) if view else waiting.get(row.id, 0),
@@ -81,14 +81,18 @@ async def lanes(store: Reader, engine: str, look: Look | None) -> list[Json]:
     return listed
 
 
-def _state(row: LaneRow, view: LaneView | None, waiting: int) -> str:
+def _state(row: LaneRow, view: LaneView | None, waiting: int | None) -> str:
+    """``waiting`` are the lane's turns that did not start; None: no turn of it is open.
+
+    While the gateway is down an open turn waits for the next start, whatever it did at the end.
+    """
     if view is not None and view.phase is not None:
         return view.phase.value
     if row.paused or (view is not None and view.paused):
         return "paused"
     if view is not None:
         return "waiting" if view.waiting else Phase.RUNNING.value  # only a side answer runs
-    return "waiting" if waiting else "idle"
+    return "waiting" if waiting is not None else "idle"
 
 
 async def turns(store: Reader, lane: str | None, limit: int = LATEST) -> list[Json]:

@@ -40,6 +40,8 @@ def backup(database: Path, target: Path) -> None:
         raise StoreError(f"{target} is a folder; name a file in it for the backup")
     if target.exists() and target.samefile(database):
         raise StoreError("the backup cannot be the database itself; name another file")
+    if target.exists() and not _ours(target):
+        raise StoreError(f"{target} is there and is no backup of Laneway; name another file")
     part = Path(f"{target}.part")
     try:
         part.unlink(missing_ok=True)
@@ -58,6 +60,19 @@ def backup(database: Path, target: Path) -> None:
         raise StoreError(f"no backup was made at {target}: {error.strerror}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _ours(path: Path) -> bool:
+    """Whether it is a database of Laneway, or empty: nothing else may be written over."""
+    if not path.is_file():
+        return False
+    if not path.stat().st_size:
+        return True
+    try:
+        integrity.check(path, large=0)
+    except (StoreError, sqlite3.DatabaseError, OSError):
+        return False
+    return True
 
 
 def restore(source: Path, database: Path, now: int, *, force: bool = False) -> Restored:

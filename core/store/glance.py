@@ -23,6 +23,16 @@ class Open:
     deliveries: int = 0
 
 
+def roles(path: Path) -> Mapping[str, str]:
+    """Who was let in, and as what. Raises StoreError when it cannot be read."""
+    try:
+        with untouched(path) as connection:
+            found = connection.execute(queries()["report.roles"].sql).fetchall()
+    except sqlite3.Error as fault:
+        raise StoreError(f"it cannot be read just now: {fault}") from fault
+    return dict(found)
+
+
 def open_by_channel(path: Path) -> Mapping[str, Open]:
     """How much waits to run or to be sent, by channel. Raises StoreError when it cannot be read."""
     try:

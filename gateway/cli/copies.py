@@ -8,6 +8,7 @@ from pathlib import Path
 from core.clock import SystemClock
 from core.store import copies
 from core.store.errors import StoreError
+from core.wording import count
 from gateway import config
 from gateway.paths import DATABASE
 from gateway.trouble import Trouble
@@ -49,7 +50,8 @@ def restore(options: argparse.Namespace) -> int:
         print(f"The one that was there is kept as {put.replaced}.")
     if put.turns or put.deliveries:
         print(
-            f"Held back: {put.turns} turns that were waiting or running, {put.deliveries} messages "
-            "that were not sent. See laneway turns; laneway turns --release lets them go."
+            f"Held back: {count(put.turns, 'turn')} that had not ended, "
+            f"{count(put.deliveries, 'message')} not sent. "
+            "See laneway turns; laneway turns --release lets them go."
         )
     return 0

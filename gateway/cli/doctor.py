@@ -6,7 +6,8 @@ import argparse
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,16 +17,23 @@ from core.engines.acp import AcpEngine
 from core.engines.base import Engine, Finding
 from core.engines.processes import NoLedger
 from core.lane_ids import LOCAL
+from core.people import Role
 from core.store import glance, integrity
 from core.store.errors import StoreError
 from core.wording import count
 from gateway import config
 from gateway.cli.border import as_json, harmless
 from gateway.config import BadSettings, Settings
+from gateway.later import missing_here, unused_here
 from gateway.parts import make_engines, wanted_channels
 from gateway.paths import DATABASE
 from gateway.socket_path import answers, socket_path
 
+SETTINGS_FIX = "see .env.example for every setting and what it takes; change it where it was set"
+FIRST_ADMIN = (
+    "send /whoami to the bot, which tells your id; then set LANEWAY_ADMINS to it, like "
+    "LANEWAY_ADMINS=telegram:700000001, and start again"
+)
 LITTLE_SPACE = 200_000_000  # bytes free below which a disk is called almost full
 
 
@@ -38,9 +46,9 @@ def main(options: argparse.Namespace) -> int:
     try:
         settings = config.load()
     except BadSettings as fault:
-        findings = [Finding("settings", False, problem, "") for problem in fault.problems]
+        findings = _wrong(fault.problems)
     else:
-        findings = [Finding("settings", True, "all of them can be read")]
+        findings = _wrong(missing_here(settings)) or [_usable(settings)]
         findings += asyncio.run(_all(settings))
     if options.json:
         print(as_json([asdict(finding) for finding in findings]))
@@ -56,7 +64,19 @@ def _show(findings: Sequence[Finding]) -> None:
         if finding.fix:
             print(harmless(f"      → {finding.fix}"))
     wrong = sum(not finding.ok for finding in findings)
-    print("All is well." if not wrong else f"{wrong} of {len(findings)} want mending.")
+    wants = "wants" if wrong == 1 else "want"
+    print("All is well." if not wrong else f"{wrong} of {len(findings)} {wants} mending.")
+
+
+def _wrong(problems: Iterable[str]) -> list[Finding]:
+    """Settings that a start would refuse."""
+    return [Finding("settings", False, problem, SETTINGS_FIX) for problem in problems]
+
+
+def _usable(settings: Settings) -> Finding:
+    unused = unused_here(settings)
+    idle = f"; in this version these do nothing yet: {', '.join(unused)}" if unused else ""
+    return Finding("settings", True, f"all of them can be read{idle}")
 
 
 async def _all(settings: Settings) -> list[Finding]:
@@ -119,11 +139,19 @@ def _waiting(settings: Settings) -> list[Finding]:
 def _people(settings: Settings) -> Finding:
     if not settings.telegram_token:
         return Finding("people", True, "no platform is set up; the terminal of this machine is")
-    admins = len(settings.admins)
-    fix = (
-        "" if admins else "send /whoami to the bot, then set LANEWAY_ADMINS, or: laneway pair CODE"
+    roles: Mapping[str, str] = {}
+    if (settings.home / DATABASE).exists():
+        with suppress(StoreError):  # the check of the database says it
+            roles = glance.roles(settings.home / DATABASE)
+    admins = settings.admins | {who for who, role in roles.items() if role == Role.ADMIN}
+    stored = {who for who, role in roles.items() if role == Role.MEMBER}
+    members = (settings.members | stored) - admins
+    return Finding(
+        "people",
+        bool(admins),
+        f"{count(len(admins), 'admin')}, {count(len(members), 'member')}",
+        "" if admins else FIRST_ADMIN,
     )
-    return Finding("people", bool(admins), f"{admins} admins, {len(settings.members)} members", fix)
 
 
 async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
@@ -150,10 +178,3 @@ async def _engines(
         yield list(await engine.check())
         if isinstance(engine, AcpEngine) and name != "demo" and settings.acp_readonly_mode:
             yield [await engine.prove_read_only()]
-    if settings.engine.value not in engines:
-        yield [
-            Finding(
-                "engine", False, f"{settings.engine.value} is not part of this version",
-                "set LANEWAY_ENGINE to demo, or to acp with LANEWAY_ACP_COMMAND",
-            )
-        ]  # fmt: skip

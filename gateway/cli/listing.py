@@ -6,6 +6,7 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from core.wording import count
 from gateway import config
 from gateway.cli.border import as_json, harmless
 from gateway.cli.client import ask, table
@@ -64,7 +65,8 @@ def turns(options: argparse.Namespace) -> int:
     settings = config.load()
     if options.release:
         released = asyncio.run(ask(settings, {"do": "release"}, _release))
-        print(f"Released {released['turns']} turns and {released['deliveries']} messages.")
+        let_go = count(released["turns"], "turn"), count(released["deliveries"], "message")
+        print(f"Released {let_go[0]} and {let_go[1]}.")
         return 0
 
     async def down(store: Store, _: People) -> Any:
@@ -120,5 +122,8 @@ def pair(options: argparse.Namespace) -> int:
 def _show(what: str, rows: list[dict[str, Any]], scripted: bool) -> None:
     if scripted:
         print(as_json(rows))
-    else:
-        print(table(rows, _COLUMNS[what]))
+        return
+    for row in rows:
+        if row.get("held"):  # of a restored backup: it waits for its release
+            row["status"] = f"{row['status']}, held"
+    print(table(rows, _COLUMNS[what]))

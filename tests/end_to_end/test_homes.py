@@ -151,6 +151,7 @@ async def test_a_copy_is_made_while_it_runs_and_put_back_with_everything_held(
             assert (await shell("say", "/say works")).out == "works\n"
             turns = (await shell("turns", f"telegram:{ANA}", "--json")).json()
             assert [row["held"] for row in turns] == [True, True]
+            assert (await shell("turns")).out.count(", held") == 2
             assert fake.texts(ANA) == shown
             released = await shell("turns", "--release")
             assert "Released 2 turns" in released.out
@@ -174,6 +175,73 @@ async def test_a_copy_that_is_none_is_not_put_back(tmp_path: Path) -> None:
     assert not (tmp_path / "home" / "laneway.db").exists()
 
 
+async def test_a_copy_is_put_over_an_older_copy_and_over_nothing_else(tmp_path: Path) -> None:
+    letter, empty, folder = tmp_path / "letter.txt", tmp_path / "empty.db", tmp_path / "folder"
+    letter.write_text("dear reader")
+    empty.touch()
+    folder.mkdir()
+    async with process(tmp_path / "home", None):
+        shell = Shell(tmp_path / "home")
+        for path in (letter, folder):
+            refused = await shell("backup", str(path))
+            assert refused.status == 1
+            assert f"{path} is" in refused.err
+            assert "name a" in refused.err
+        assert letter.read_text() == "dear reader"
+        for _ in range(2):
+            assert (await shell("backup", str(empty))).status == 0
+
+
+async def test_a_second_start_of_a_home_is_told_of_the_home_and_not_of_its_port(
+    tmp_path: Path,
+) -> None:
+    async with process(tmp_path / "home", None) as first:
+        port = first.environ["LANEWAY_WEB_PORT"]
+        second = await Shell(tmp_path / "home", LANEWAY_WEB_PORT=port)("run")
+        assert second.status == 1
+        assert f"{tmp_path / 'home'} is in use by another Laneway" in second.err
+
+
+async def test_a_start_refuses_a_cap_it_would_not_keep_and_names_what_does_nothing(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    capped = Shell(home, LANEWAY_BUDGET_DAY="5")
+    refused, found = await asyncio.gather(capped("run"), capped("doctor", "--json"))
+    assert refused.status == 2
+    assert "LANEWAY_BUDGET_DAY is not part of this version" in refused.err
+    (wrong,) = [one for one in found.json() if not one["ok"]]
+    assert "LANEWAY_BUDGET_DAY" in wrong["detail"]
+    assert ".env.example" in wrong["fix"]
+    idle = {"LANEWAY_TRANSCRIBE_URL": "https://example.org", "LANEWAY_METRICS_TOKEN": "hush"}
+    async with process(home, None, **idle) as gateway:
+        (told,) = [line for line in gateway.lines if "do nothing yet" in line]
+        assert "LANEWAY_TRANSCRIBE_URL, LANEWAY_METRICS_TOKEN" in told
+        assert "hush" not in "".join(gateway.lines)
+
+
+async def test_the_doctor_counts_who_was_let_in_and_shows_the_way_to_the_first_admin(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with FakeTelegram() as fake:
+        nobody = Shell(home, fake, LANEWAY_ADMINS="")
+        (people,) = [o for o in (await nobody("doctor", "--json")).json() if o["name"] == "people"]
+        assert (people["ok"], people["detail"]) == (False, "0 admins, 1 member")
+        assert "/whoami" in people["fix"]
+        assert "LANEWAY_ADMINS" in people["fix"]
+        assert "laneway pair" not in people["fix"]
+        async with process(home, fake) as gateway:
+            await gateway.end(signal.SIGTERM)
+        with closing(sqlite3.connect(home / "laneway.db")) as database, database:
+            for person, role in (("telegram:5", "admin"), ("telegram:6", "member")):
+                database.execute(
+                    "INSERT INTO people (id, name, role, added_at) VALUES (?, '', ?, 1)",
+                    (person, role),
+                )
+        assert "people: 1 admin, 2 members" in (await nobody("doctor")).out
+
+
 async def test_the_doctor_finds_what_is_well_and_what_is_not(tmp_path: Path) -> None:
     async with FakeTelegram() as fake:
         shell = Shell(tmp_path / "home", fake)
@@ -194,6 +262,8 @@ async def test_the_doctor_finds_what_is_well_and_what_is_not(tmp_path: Path) -> 
     assert agent.status == 1
     assert "/nowhere/agent" in json.dumps([one for one in agent.json() if not one["ok"]])
     assert bad.status == 1
+    assert bad.out.count("→") == 2
+    assert "2 of 2 want mending." in bad.out
     assert "LANEWAY_MAX_TURNS" in bad.out
     assert "LANEWAY_NO" in bad.out
 

@@ -13,7 +13,7 @@ from core.clock import SystemClock
 from core.messages import Address, Part
 from core.store import glance, rows
 from core.store.errors import StoreError
-from core.store.records import Delivery, DeliveryKind, DeliveryState, MessageRow
+from core.store.records import Delivery, DeliveryKind, DeliveryState, MessageRow, PersonRow
 from core.store.store import Store
 from core.turns import Kind, Origin, Status, Turn
 from gateway import reports
@@ -91,6 +91,35 @@ async def test_the_worst_of_an_answer_is_how_it_stands(
         await turn(store, "main", status, *made)
         (row,) = await reports.turns(store, None)
         assert row["delivery"] == delivery
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        (Status.RUNNING, "waiting"),
+        (Status.STARTING, "waiting"),
+        (Status.WAITING, "waiting"),
+        (Status.DONE, "idle"),
+    ],
+)
+async def test_while_the_gateway_is_down_a_lane_with_an_open_turn_is_not_idle(
+    tmp_path: Path, status: Status, state: str
+) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        await new_lane(store, "main")
+        await turn(store, "main", status)
+        (row,) = await reports.lanes(store, "demo", None)
+        assert (row["state"], row["waiting"]) == (state, int(status is Status.WAITING))
+
+
+async def test_who_was_let_in_is_seen_beside_a_running_gateway(tmp_path: Path) -> None:
+    path = tmp_path / "laneway.db"
+    async with Store.open(path, SystemClock()) as store:
+        await store.save(
+            rows.person(PersonRow("telegram:1", "Ana", "admin")),
+            rows.person(PersonRow("telegram:2", "Ben", "member")),
+        )
+        assert glance.roles(path) == {"telegram:1": "admin", "telegram:2": "member"}
 
 
 async def test_what_waits_for_each_channel_is_seen_beside_a_running_gateway(tmp_path: Path) -> None:

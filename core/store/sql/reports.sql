@@ -1,6 +1,6 @@
 -- name: report.waiting
-SELECT lane, count(*) AS waiting FROM turns
-WHERE status IN ('waiting', 'starting', 'running') AND status = 'waiting' GROUP BY lane;
+SELECT lane, sum(status = 'waiting') AS waiting FROM turns
+WHERE status IN ('waiting', 'starting', 'running') GROUP BY lane;
 
 -- name: report.sessions
 SELECT s.lane, s.engine, s.session FROM sessions s
@@ -24,3 +24,6 @@ WHERE t.status IN ('waiting', 'starting', 'running') GROUP BY l.channel;
 -- name: report.open_deliveries
 SELECT l.channel, count(*) FROM deliveries d JOIN lanes l ON l.id = d.lane
 WHERE d.state IN ('pending', 'in_flight', 'held') GROUP BY l.channel;
+
+-- name: report.roles
+SELECT id, role FROM people;
