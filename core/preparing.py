@@ -181,7 +181,7 @@ class Preparing:
                 raise Unworkable(wording.too_big(name, fault.limit)) from fault
             except SendError as fault:
                 if attempt + 1 == TRIES:
-                    log.warning("file of lane %s: %s", channel.name, fault)
+                    log.warning("a file of %s was not fetched: %s", channel.name, fault)
                     raise Unworkable(wording.not_fetched(name)) from fault
                 wait = fault.retry_after if isinstance(fault, RateLimited) else PAUSE * 2**attempt
                 if not isinstance(fault, RateLimited | NotSent):
