@@ -45,6 +45,8 @@ steps = st.lists(
         st.tuples(st.just("turn"), lanes),
         st.tuples(st.just("frame"), some),
         st.tuples(st.just("frame"), some),
+        st.tuples(st.just("aside"), some),
+        st.tuples(st.just("again"), some),
         st.tuples(st.just("answer"), some, st.integers(1, 3)),
         st.tuples(st.just("typing"), lanes),
         st.tuples(st.just("fault"), actions, faults),
@@ -66,6 +68,7 @@ class History:
     answers: list[Delivery] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     crashes: list[tuple[int, float]] = field(default_factory=list)
+    frames: dict[int, set[str]] = field(default_factory=dict)
     number: int = 0
 
     def word(self, kind: str) -> str:
@@ -92,7 +95,16 @@ class History:
                 self.turns.append((await it.turn(lane), lane))
             case ("frame", n) if self.turns:
                 turn, lane = self.turns[n % len(self.turns)]
-                await it.preview(turn, self.word("frame"), lane=lane)
+                frame = self.word("frame")
+                self.frames.setdefault(turn, set()).add(frame)
+                await it.preview(turn, frame, lane=lane)
+            case ("aside", n) if self.turns:
+                it.outbox.step_aside(self.turns[n % len(self.turns)][0])
+                await it.clock.settle()
+            case ("again", n) if self.turns:
+                turn, _ = self.turns[n % len(self.turns)]
+                it.outbox.close_preview(turn)
+                it.outbox.begin_preview(turn)
             case ("answer", n, parts) if self.turns:
                 turn, lane = self.turns.pop(n % len(self.turns))
                 it.outbox.close_preview(turn)
@@ -131,6 +143,7 @@ class History:
         self.check_order()
         self.check_penalties()
         self.check_last_words(rows)
+        self.check_nothing_left()
 
     def texts(self) -> list[tuple[str, str]]:
         """Every text that ever was to be seen, with its message."""
@@ -169,6 +182,19 @@ class History:
                     if (same or limit.everywhere) and (earned or cosmetic):
                         early = calls[number].done_at < later.at < over - 1e-6
                         assert not early, f"{later} inside the penalty of {calls[number]}"
+
+    def check_nothing_left(self) -> None:
+        """Unless it was not known what became of a call, an answer leaves no frame beside it."""
+        certain = all(
+            call.done_at is not None and isinstance(call.error, None | RateLimited | NotSent)
+            for call in self.it.channel.calls
+        )
+        if self.crashes or self.dropped or not certain:
+            return
+        shown = {message.text for message in self.it.channel.messages.values()}
+        for answer in self.answers:
+            assert answer.turn is not None
+            assert not shown & self.frames.get(answer.turn, set()), "a frame stands by its answer"
 
     def check_last_words(self, rows: dict[int, Delivery]) -> None:
         """What an answer, or the last of several edits, says is what stands there in the end."""
