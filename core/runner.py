@@ -322,7 +322,7 @@ class Runner:
 
         What is not stored then is as after a crash, and the next start settles it.
         """
-        log.info("shutting down: %d turns still run", len(self._running))
+        log.info("shutting down; turns that still run: %d", len(self._running))
         told = [group.create_task(self._offered(DrainAsked()), name="drain")]
         await self._idle_within(group, patience)
         if self._running:
@@ -331,7 +331,7 @@ class Runner:
                 running.cancel(stored=False)
             await self._idle_within(group, self._life.limits.grace + LEAVE)
         if self._running:
-            log.error("leaving with %d turns that could not be stored", len(self._running))
+            log.error("leaving; turns that could not be stored: %d", len(self._running))
         for task in (*told, *self._tasks):
             task.cancel()
 
