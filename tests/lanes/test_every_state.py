@@ -15,7 +15,7 @@ import pytest
 
 from core.lanes import Lanes
 from core.lanes.lane import Lane
-from core.turns import Busy, Kind, Result, Status, Turn
+from core.turns import Busy, Kind, Result, Start, Status, Turn
 from tests.lanes.oracle import check
 from tests.lanes.world import World
 
@@ -115,9 +115,11 @@ def test_every_state_keeps_the_rules(name: str) -> None:
         for act in acts(world, setting):
             after = copy(world)
             act(after)
-            check(after, setting.people)
             steps += 1
-            if (key := shape(after)) not in seen:
+            key = shape(after)
+            if key not in seen or after.said(Start):  # a known state was checked when it was new
+                check(after, setting.people)
+            if key not in seen:
                 seen.add(key)
                 todo.append(after)
     took = time.perf_counter() - begin

@@ -318,7 +318,8 @@ class Histories(RuleBasedStateMachine):
         assert all(world.lanes.view(lane) is None for lane in LANES)
 
 
-settings.register_profile("usual", max_examples=120)
+settings.register_profile("usual", max_examples=60)
+settings.register_profile("planted", max_examples=200)
 settings.register_profile("long", max_examples=5000)
 
 TestHistories = Histories.TestCase

@@ -20,7 +20,11 @@ CONFLICT = (
     "Conflict: terminated by other getUpdates request; make sure that only one bot instance is"
     " running"
 )
-BAD = {"update_id": 230, "message": {"message_id": 1, "date": 1798000000, "text": "no chat"}}
+BAD = {
+    "update_id": 230,
+    "message": {"message_id": 1, "date": 1798000000, "from": {"id": 700000009}, "text": "no chat"},
+}
+ABOUT = ("telegram:700000009",)
 
 
 class TestConfirming:
@@ -113,6 +117,8 @@ class TestUnreadableUpdates:
         assert len(lines) == 1
         aside = intake.of(Unreadable)
         assert aside[0].identity == "telegram:800000001:u230"
+        assert aside[0].about == ABOUT
+        assert aside[1].about == ()
         assert len(aside) == 2
         assert {0.5, 1.0, 2.0} <= set(telegram.clock.asked)
         assert len(fake.called("getUpdates")) < 6
