@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core import commands
+from core import commands, wording
 from core.addressing import Spoken
 from core.arriving import Arriving
 from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Spent, Values
@@ -59,7 +59,12 @@ class Answering:
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
             return Answered(self.arriving.side(lane, said, message.identity, written), answer)
-        return Answered(self._item(message.identity, lane, answer, written), answer)
+        item = self._item(message.identity, lane, answer, written)
+        if message.files:
+            text, kind = wording.FILE_NOT_TAKEN, DeliveryKind.COMMAND
+            remark = self.ground.showing.text(lane.id, text, kind)
+            item = replace(item, deliveries=(*item.deliveries, *remark))
+        return Answered(item, answer)
 
     async def answer(
         self,
@@ -73,7 +78,7 @@ class Answering:
     ) -> Answer:
         """What a command says and does here and now."""
         if not spoken.known:
-            return Answer(commands.nearest(spoken.name))
+            return Answer(commands.nearest(spoken.name, "/" if spoken.slash else "!"))
         looked = Looked()
         if spoken.name == "workspace" and spoken.args:
             looked = await asyncio.to_thread(look_at, spoken.args, self.ground.house.home)
@@ -206,12 +211,20 @@ def look_at(typed: str, home: Path) -> Looked:
         if not path.is_absolute():
             return Looked(None, "Write the whole path of the folder, from / on.")
         path = path.resolve()
+        if path.exists() and not path.is_dir():
+            return Looked(None, f"{plain(str(path))} is a file. Write the folder it lies in.")
         if not path.is_dir():
             return Looked(None, f"There is no folder {plain(str(path))}. Make it first.")
     except (OSError, RuntimeError, ValueError):
         return Looked(None, "That folder cannot be looked at.")
     home = home.resolve()
     own = home / "workspaces"
+    if home.is_relative_to(path) and path != home:
+        return Looked(
+            None,
+            "That folder contains the gateway's home, and so its own secrets. "
+            "Choose a folder that does not.",
+        )
     if path == own or (path.is_relative_to(home) and not path.is_relative_to(own)):
         return Looked(None, "That folder holds the gateway's own secrets. Choose another.")
     return Looked(path)

@@ -19,7 +19,7 @@ from core.clock import Clock
 from core.engines.base import Abilities
 from core.guard import fault_of
 from core.items import Item, Take
-from core.lanes import Lanes, LaneView
+from core.lanes import Hold, Lanes, LaneView
 from core.lanes.lane import Phase
 from core.messages import Keyboard, Part, Style
 from core.showing import Action, Choice, Showing
@@ -145,8 +145,13 @@ class Notices:
             return self._first(lane, view, text, why, lookout)
         if shown.text == text or (not named and shown.why == why):
             return None
-        delivery = self._delivery(lane, text, shown.keyboard, revises(shown.first))
-        return _Change(lane, Item(deliveries=[delivery]), replace(shown, text=text, why=why))
+        keyboard, buttons = shown.keyboard, tuple[Row, ...]()
+        wanted = [choice.label for choice in self._choices(view, lookout)]
+        if wanted != [button.label for line in keyboard for button in line]:
+            keyboard, buttons = self._buttons(lane, view, lookout)
+        delivery = self._delivery(lane, text, keyboard, revises(shown.first))
+        after = replace(shown, text=text, keyboard=keyboard, why=why)
+        return _Change(lane, Item(deliveries=[delivery], rows=buttons), after)
 
     def _first(self, lane: str, view: LaneView, text: str, why: str, lookout: Lookout) -> _Change:
         keyboard, buttons = self._buttons(lane, view, lookout)
@@ -169,7 +174,8 @@ class Notices:
         if lanes.draining:
             return wording.waiting_restart(waiting)
         if view.paused:
-            return wording.waiting_paused(waiting)
+            here, everywhere = Hold.LANE in view.paused, Hold.ALL in view.paused
+            return wording.waiting_paused(waiting, here=here, everywhere=everywhere)
         if view.main is not None:
             since = None if timeless else lookout.since(view.main.id)
             ms = self._clock.now() - since if since else 0
@@ -185,9 +191,15 @@ class Notices:
     def _buttons(
         self, lane: str, view: LaneView, lookout: Lookout
     ) -> tuple[Keyboard, tuple[Row, ...]]:
+        return self._showing.buttons(lane, self._choices(view, lookout))
+
+    def _choices(self, view: LaneView, lookout: Lookout) -> list[Choice]:
+        """What can be done now about what waits: nothing beside or into what does not run."""
         able = lookout.abilities(view.facts.engine)
-        wanted = [Choice("Answer on the side", Action.SIDE)] if able.side else []
+        wanted: list[Choice] = []
+        if able.side and view.main is not None and not view.paused:
+            wanted.append(Choice("Answer on the side", Action.SIDE))
         if able.steer and view.main is not None:
             wanted.append(Choice("Hand to the running turn", Action.STEER))
         wanted.append(Choice("Drop", Action.DROP, style=Style.DANGER))
-        return self._showing.buttons(lane, wanted)
+        return wanted

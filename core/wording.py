@@ -34,6 +34,10 @@ TURN_OVER_PRESS = "That turn is over already."
 NOT_YOURS_PRESS = "Only the person who asked, or an admin, can do this."
 NO_SIDE_PRESS = "The agent here cannot answer on the side; your message keeps its place."
 SIDE_BUSY_PRESS = "A side answer is being written already; your message keeps its place."
+FILE_NOT_TAKEN = (
+    "The file that came with the command was not taken. "
+    "Send it again and write what I should do with it."
+)
 NOT_TAKEN = "I could not take that message; nothing was started. Please write it differently."
 INTERNAL_FAULT = "the gateway met a fault of its own; its log says more"
 NOT_STOPPED = "the agent did not end when it was stopped; its session is not used again"
@@ -100,11 +104,11 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
 
 
-def listing(labels: Sequence[str], most: int = 10) -> str:
-    """Quoted labels as a list; the rest is counted."""
-    lines = [f"- {quoted(entry)}" for entry in labels[:most]]
-    if len(labels) > most:
-        lines.append(f"- and {len(labels) - most} more")
+def listing(entries: Sequence[str], most: int = 10) -> str:
+    """What is quoted already, as a list; the rest is counted."""
+    lines = [f"- {entry}" for entry in entries[:most]]
+    if len(entries) > most:
+        lines.append(f"- and {len(entries) - most} more")
     return "\n".join(lines)
 
 
@@ -143,7 +147,7 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
             return "That turn is over already; what runs now goes on."
         case Refusal.PAUSED:
             return (
-                f"Paused here, so {it} was not started. Ask again after /resume, "
+                f"Paused here, so {it} was not started. Ask again when an admin has let it go on, "
                 "or press *queue it* and it runs then."
             )
         case Refusal.DRAINING:
@@ -169,10 +173,10 @@ def tell(command: Tell, names: Names) -> str:
         case News.STOPPED:
             return _stopped(command, names)
         case News.NOTHING:
-            return "Nothing to stop: nothing runs or waits here."
+            return _nothing(command.reason)
         case News.DROPPED:
             gone = command.dropped or ((turn,) if turn else ())
-            return _dropped(gone) or "Nothing was dropped."
+            return _dropped(gone, command.by, names) or "Nothing was dropped."
         case News.ENDED:
             return _ended(turn) if turn else "The turn ended early."
         case News.INTERRUPTED:
@@ -198,6 +202,16 @@ def tell(command: Tell, names: Names) -> str:
             return _denied(command.reason or Refusal.NOT_YOURS, turn)
 
 
+def _nothing(reason: Refusal | None) -> str:
+    match reason:
+        case Refusal.NOTHING_RUNS:
+            return "Nothing to skip: nothing runs here."
+        case Refusal.NOT_YOURS:
+            return "Nothing to stop: nothing runs here, and what waits is not yours."
+        case _:
+            return "Nothing to stop: nothing runs or waits here."
+
+
 def _denied(reason: Refusal, turn: Turn | None) -> str:
     """Why nothing was done about a message; one that waits is not lost by it."""
     it = quoted(turn.label) if turn else "That"
@@ -209,7 +223,10 @@ def _denied(reason: Refusal, turn: Turn | None) -> str:
         case Refusal.SIDE_BUSY:
             return f"A side answer is already being written; {it} keeps its place in the queue."
         case Refusal.PAUSED:
-            return f"Paused here; {it} keeps its place in the queue and runs after /resume."
+            return (
+                f"Paused here; {it} keeps its place in the queue and runs when an admin "
+                "lets it go on."
+            )
         case Refusal.DRAINING:
             return f"I am restarting; {it} keeps its place and runs after that."
         case _:
@@ -227,7 +244,7 @@ def _whose(turn: Turn, by: str, names: Names) -> str:
 def _stopped(command: Tell, names: Names) -> str:
     turn, by = command.turn, command.by
     who = plain(names(by)) if by else "The gateway"
-    gone = _dropped(command.dropped)
+    gone = _dropped(command.dropped, by, names)
     if turn is None:
         return f"{who} cleared the queue. {gone}" if gone else f"{who} stopped this thread."
     kind = turn.stop.kind if turn.stop else StopKind.STOP
@@ -236,12 +253,14 @@ def _stopped(command: Tell, names: Names) -> str:
     return f"{said} {gone}" if gone else said
 
 
-def _dropped(turns: Sequence[Turn]) -> str:
+def _dropped(turns: Sequence[Turn], by: str, names: Names) -> str:
+    """What left the queue; whose it was, where it was not the own of who dropped it."""
     if not turns:
         return ""
     if len(turns) == 1:
-        return f"Dropped {quoted(turns[0].label)}."
-    return f"Dropped {count(len(turns), 'message')}:\n{listing([turn.label for turn in turns])}"
+        return f"Dropped {_whose(turns[0], by, names)}."
+    gone = listing([_whose(turn, by, names) for turn in turns])
+    return f"Dropped {count(len(turns), 'message')}:\n{gone}"
 
 
 def _ended(turn: Turn) -> str:
@@ -268,13 +287,16 @@ def _ended(turn: Turn) -> str:
             return f"{what} was stopped."
 
 
-def failed(what: str, error: str) -> str:
-    """A turn that failed; ``error`` is in plain words and may come from the engine."""
+def failed(what: str, error: str, *, again: bool = True) -> str:
+    """A turn that failed; ``error`` is in plain words and may come from the engine.
+
+    Without ``again`` the reason says itself what to do: sending it again would only fail again.
+    """
     reason = label(error, 400)
     said = f"{quoted(what)} failed" + (f": {plain(reason)}" if reason else ".")
     if said[-1] not in ".!?…":
         said += "."
-    return f"{said} The thread is free: send it again, or something else."
+    return f"{said} The thread is free: send it again, or something else." if again else said
 
 
 def too_big(name: str, limit: int) -> str:
@@ -338,9 +360,11 @@ def waiting_slot(waiting: int, running: int, place: int) -> str:
 
 
 def waiting_person(waiting: int, limit: int) -> str:
+    run = "runs" if limit == 1 else "run"
+    next_one = "it" if limit == 1 else "one"
     return (
-        f"Waiting: {count(waiting, 'message')}; {count(limit, 'turn')} of yours run already, "
-        "the next starts when one ends."
+        f"Waiting: {count(waiting, 'message')}; {count(limit, 'turn')} of yours {run} already, "
+        f"the next starts when {next_one} ends."
     )
 
 
@@ -351,11 +375,12 @@ def waiting_folder(waiting: int) -> str:
     )
 
 
-def waiting_paused(waiting: int, reason: str = "") -> str:
-    why = f" ({plain(reason)})" if reason else ""
-    return (
-        f"Waiting: {count(waiting, 'message')}; paused{why}. They are kept, and run after /resume."
-    )
+def waiting_paused(waiting: int, *, here: bool = True, everywhere: bool = False) -> str:
+    """``here``: this thread is paused itself; ``everywhere``: all are."""
+    kept = "It is kept, and runs" if waiting == 1 else "They are kept, and run"
+    how = " and ".join(["/resume"] * here + ["/resume all"] * everywhere)
+    when = f"when an admin sends {how}" if how else "when an admin lets the engine go on"
+    return f"Waiting: {count(waiting, 'message')}; paused. {kept} {when}."
 
 
 def waiting_restart(waiting: int) -> str:
@@ -382,7 +407,10 @@ def own_turn_of_piece(what: str) -> str:
 
 def not_fetched(name: str) -> str:
     """A file that the platform would not give. Not yet quoted."""
-    return f'the file "{label(name)}" could not be fetched; nothing was started'
+    return (
+        f'the file "{label(name)}" could not be fetched; nothing was started: '
+        "send the file again in a minute"
+    )
 
 
 def goes_on(what: str) -> str:

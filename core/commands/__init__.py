@@ -60,7 +60,11 @@ _TABLE = (
 )
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
-NAMES = frozenset(COMMANDS) | {"start"}
+# Of a later version; they say so, so that nobody takes them for misspelt.
+LATER = frozenset(
+    {"usage", "compact", "budget", "every", "at", "in", "watch", "jobs", "job", "link"}
+)
+NAMES = frozenset(COMMANDS) | LATER | {"start"}
 
 
 def menu() -> tuple[tuple[str, str], ...]:
@@ -70,12 +74,16 @@ def menu() -> tuple[tuple[str, str], ...]:
 
 def needs(name: str, person: Person) -> frozenset[Needs]:
     """What has to be read before ``answer`` for this command of this person."""
+    if name in LATER:
+        return frozenset()
     command = _command(name)
     return command.needs if command.open_to(person) else frozenset()
 
 
 def answer(ask: Ask) -> Answer:
     """Carry out a known command, if this person may."""
+    if ask.name in LATER:
+        return Answer(knowing.later_text(ask.name))
     command = _command(ask.name)
     if not command.open_to(ask.person):
         return Answer(f"Only admins can use /{plain(command.name)}.")
@@ -86,6 +94,6 @@ def _command(name: str) -> Command:
     return COMMANDS["help" if name == "start" else name]
 
 
-def nearest(typed: str) -> str:
+def nearest(typed: str, sign: str = "/") -> str:
     """The answer to a word that looks like a command and is none."""
-    return knowing.nearest_text(typed, COMMANDS)
+    return knowing.nearest_text(typed, COMMANDS, sign)

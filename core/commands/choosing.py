@@ -19,6 +19,7 @@ from core.turns import Busy, Configured, Renewed
 from core.wording import plain
 
 DEFAULT = "default"
+_BACK = (DEFAULT, "-")  # what sets a value back
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _OFFERED_EFFORTS = ("low", "medium", "high")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,99}", re.ASCII)
@@ -30,6 +31,7 @@ _TITLES = {
     "approvals": "Approvals",
     "listen": "Listening mode",
 }
+_NOUNS = {"busy": "busy mode", "approvals": "approvals mode", "listen": "listening mode"}
 _BUSY = {
     Busy.QUEUE: "waits its turn",
     Busy.SIDE: "is answered on the side at once, without touching what runs",
@@ -61,8 +63,9 @@ def _shown(name: str, value: str, values: Sequence[str]) -> Answer:
 
 def _unknown(name: str, typed: str, values: Sequence[str]) -> Answer:
     choices = ", ".join(plain(each) for each in values)
+    noun = _NOUNS.get(name, name)
     return Answer(
-        f"There is no {name} called {plain(typed[:40])} here. Choices: {choices}.",
+        f"There is no {noun} called {plain(typed[:40])} here. Choices: {choices}.",
         choices=_offer(name, values, ""),
     )
 
@@ -106,18 +109,18 @@ def model(ask: Ask) -> Answer:
             f"the command as {plain(here.values.engine)} knows it, or {DEFAULT}.",
             choices=_offer("model", (DEFAULT,), here.values.model or DEFAULT),
         )
-    if not _MODEL.fullmatch(typed):
+    if typed != "-" and not _MODEL.fullmatch(typed):
         return Answer("That does not look like the name of a model: one word, without blanks.")
-    return _saved(ask, "model", "" if typed.lower() == DEFAULT else typed)
+    return _saved(ask, "model", "" if typed.lower() in _BACK else typed)
 
 
 def effort(ask: Ask) -> Answer:
     here, typed = ask.here, ask.args.lower()
     if not typed:
         return _shown("effort", here.values.effort or DEFAULT, (DEFAULT, *_OFFERED_EFFORTS))
-    if typed != DEFAULT and typed not in EFFORTS:
+    if typed not in (*_BACK, *EFFORTS):
         return _unknown("effort", typed, (DEFAULT, *EFFORTS))
-    return _saved(ask, "effort", "" if typed == DEFAULT else typed)
+    return _saved(ask, "effort", "" if typed in _BACK else typed)
 
 
 def approvals(ask: Ask) -> Answer:

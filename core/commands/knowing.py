@@ -14,6 +14,8 @@ from core.showing import Action, Choice
 from core.store import rows
 from core.wording import plain
 
+_REGIONS = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
+
 
 def help_text(commands: Iterable[Command], person: Person) -> str:
     """Everything this person can say."""
@@ -28,13 +30,20 @@ def help_text(commands: Iterable[Command], person: Person) -> str:
     )
 
 
-def nearest_text(typed: str, names: Iterable[str]) -> str:
-    """The answer to a command that does not exist."""
+def nearest_text(typed: str, names: Iterable[str], sign: str) -> str:
+    """The answer to a command that does not exist, with the sign that was typed."""
     near = difflib.get_close_matches(typed, sorted(names), 3, 0.5)
-    hint = " or ".join(f"/{name}" for name in near) if near else "/help"
+    hint = " or ".join(f"{sign}{name}" for name in near) if near else f"{sign}help"
+    word = plain(typed[:40])
+    around = f"write //{word}" if sign == "/" else "write more than this one word."
+    return f"I do not know {sign}{word}. Did you mean {hint}? To send it to the agent, {around}"
+
+
+def later_text(name: str) -> str:
+    """The answer to a command that a later version has."""
     return (
-        f"I do not know /{plain(typed[:40])}. Did you mean {hint}? "
-        f"To send it to the agent, write //{plain(typed[:40])}"
+        f"/{plain(name)} is not part of this version yet; /help shows what is. "
+        f"To send it to the agent, write //{plain(name)}"
     )
 
 
@@ -59,7 +68,7 @@ def pairing_text(person: str, code: str) -> str:
     return (
         f"You are `{person}`. I do not know you, so I cannot help you yet. "
         f"Give an admin this code: `{code}` (good for an hour). "
-        f"They run `laneway pair {code}`, or use the people page."
+        f"Once the admin has run `laneway pair {code}` on my machine, write me again."
     )
 
 
@@ -75,7 +84,7 @@ def zone(ask: Ask) -> Answer:
         return Answer(f"{said} Change it like this: /zone Europe/Berlin")
     found = _zone(typed)
     if found is None:
-        near = difflib.get_close_matches(typed, sorted(_zones().values()), 3, 0.6)
+        near = _near_zones(typed)
         hint = f" Did you mean {', '.join(map(plain, near))}?" if near else ""
         return Answer(f"I do not know the time zone {plain(typed[:60])}.{hint}")
     return Answer(
@@ -83,6 +92,15 @@ def zone(ask: Ask) -> Answer:
         rows=(rows.person_zone(ask.person.id, found, ask.here.now),),
         reload=True,
     )
+
+
+def _near_zones(typed: str) -> list[str]:
+    """Zones of a city that was named alone, else those spelt nearly so."""
+    city = "_".join(typed.lower().split())
+    cities = [name for key, name in _zones().items() if key.rpartition("/")[2] == city]
+    # Older names, such as US/Pacific, stand behind the ones people look for.
+    regions = sorted(cities, key=lambda name: (name.partition("/")[0] not in _REGIONS, name))
+    return regions[:3] or difflib.get_close_matches(typed, sorted(_zones().values()), 3, 0.6)
 
 
 @cache

@@ -31,7 +31,8 @@ def status(ask: Ask) -> Answer:
 
 def _state(here: Situation) -> str:
     if here.main is None:
-        state = "paused" if here.lane.paused or here.paused_all else "idle"
+        state = "waiting to start" if here.waiting else "idle"
+        state = "paused" if here.lane.paused or here.paused_all else state
         return f"State: {state}"
     verb = {"asking": "waiting for a decision about"}.get(here.state, here.state)
     since = duration(here.now - here.main.since)

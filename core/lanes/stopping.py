@@ -70,7 +70,8 @@ def stop(lane: Lane, event: StopAsked, step: Step) -> Lane:
             ends.append(stopped(turn, by, step))
             lane = lane.with_turn(ends[-1])
     if not (ends or dropped or withdrawn):
-        step.do(Tell(News.NOTHING, event.lane, by=event.person))
+        others = Refusal.NOT_YOURS if lane.waiting else None
+        step.do(Tell(News.NOTHING, event.lane, by=event.person, reason=others))
     else:
         about = ends[0] if ends else None
         step.do(Tell(News.STOPPED, event.lane, about, event.person, dropped))
@@ -89,7 +90,7 @@ def skip(lane: Lane, event: SkipAsked, step: Step) -> Lane:
     if by_person and event.turn is not None:
         step.deny(event.lane, event.person, Refusal.OVER)
     elif by_person:
-        step.do(Tell(News.NOTHING, event.lane, by=event.person))
+        step.do(Tell(News.NOTHING, event.lane, by=event.person, reason=Refusal.NOTHING_RUNS))
     return lane
 
 

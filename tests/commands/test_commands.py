@@ -13,10 +13,13 @@ from core.channel import ChannelLimits
 from core.commands import COMMANDS, menu
 from core.commands.base import Who
 from core.engines.base import Abilities
+from core.items import Item
+from core.messages import FileKind, FileRef
 from core.people import Person, Role
 from core.store import reads, rows
 from core.store.records import DeliveryKind, LaneRow
-from core.turns import Busy, Kind, News, Refusal, Refuse, Status, Tell
+from core.turns import Busy, Kind, Limits, LimitsChanged, News, Refusal, Refuse, Status, Tell
+from core.wording import FILE_NOT_TAKEN, tell
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, Scene, opened
 
@@ -112,7 +115,64 @@ async def test_in_a_group_a_bare_command_counts_only_where_the_platform_shows_co
         assert scene.said == []
 
 
+async def test_the_nearest_names_have_the_sign_that_was_typed(scene: Scene) -> None:
+    await scene.say("!stauts")
+    assert scene.said[0].startswith("I do not know !stauts. Did you mean !status")
+    assert "/" not in scene.said[0]
+
+
+@pytest.mark.parametrize("text", ["/usage", "!jobs", "/every 5m look", "/at 9:00 say hello"])
+async def test_a_command_of_a_later_version_says_so(scene: Scene, text: str) -> None:
+    await scene.say(text)
+    assert "is not part of this version yet" in scene.said[0]
+    assert await scene.turns() == []
+
+
+async def test_a_command_with_a_file_acts_and_says_that_the_file_was_not_taken(
+    scene: Scene,
+) -> None:
+    file = FileRef("F1", FileKind.IMAGE, "photo.jpg")
+    await scene.say("/status", files=(file,))
+    assert "State: idle" in scene.said[0]
+    assert scene.said[1:] == [FILE_NOT_TAKEN]
+    assert await scene.turns() == []
+
+
+async def test_a_side_question_takes_its_file_along(scene: Scene) -> None:
+    file = FileRef("F1", FileKind.IMAGE, "photo.jpg")
+    await scene.say("/btw what is this?", files=(file,))
+    assert FILE_NOT_TAKEN not in scene.said
+    assert "photo.jpg" in (await scene.prompts())[0]
+
+
 # What runs and waits
+
+
+async def test_a_skip_says_what_is_true_when_only_messages_wait(scene: Scene) -> None:
+    await scene.say("/pause")
+    await scene.say("waits")
+    await scene.say("/skip")
+    assert scene.told == [
+        Tell(News.NOTHING, HERE, by=ANA, reason=Refusal.NOTHING_RUNS),
+    ]
+    assert tell(scene.told[0], str) == "Nothing to skip: nothing runs here."
+
+
+async def test_a_stop_does_not_say_that_nothing_waits_when_others_wait(scene: Scene) -> None:
+    await scene.mention("/pause")
+    await scene.mention("waits")
+    await scene.mention("/stop", BEN)
+    told = scene.told[-1]
+    assert isinstance(told, Tell)
+    assert tell(told, str).endswith("what waits is not yours.")
+
+
+async def test_status_of_a_lane_that_waits_for_a_slot_says_that_it_waits(scene: Scene) -> None:
+    await scene.rules.take(Item(event=LimitsChanged(Limits(running=1))))
+    await scene.mention("runs elsewhere")
+    await scene.say("waits for it")
+    await scene.say("/status")
+    assert "State: waiting to start" in scene.said[-1]
 
 
 async def test_status_shows_what_runs_waits_and_holds(scene: Scene) -> None:
@@ -295,6 +355,15 @@ async def test_new_starts_a_fresh_session_and_leaves_what_runs(scene: Scene) -> 
     assert scene.rules.cancelled == []
 
 
+@pytest.mark.parametrize("back", ["default", "-"])
+async def test_model_and_effort_are_set_back_in_two_ways(scene: Scene, back: str) -> None:
+    for text in ("/model big-1", "/effort high", f"/model {back}", f"/effort {back}"):
+        await scene.say(text)
+    row = await lane(scene)
+    assert (row.model, row.effort) == ("", "")
+    assert "default, from the next turn" in scene.said[-1]
+
+
 async def test_another_engine_has_its_own_model(scene: Scene) -> None:
     await scene.say("/model big-1")
     await scene.say("/effort high")
@@ -309,6 +378,7 @@ async def test_another_engine_has_its_own_model(scene: Scene) -> None:
     ("text", "part"),
     [
         ("/engine nosuch", "Choices: codex, demo"),
+        ("/busy foo", "There is no busy mode called foo"),
         ("/effort enormous", "Choices"),
         ("/model two words", "one word"),
         ("/approvals maybe", "ask, auto, full"),
@@ -348,6 +418,13 @@ async def test_a_workspace_must_exist_and_hold_no_secrets(scene: Scene, tmp_path
         secret.mkdir(exist_ok=True)
         await scene.say(f"/workspace {secret}")
         assert "secrets" in scene.said[-1]
+    for around in (tmp_path.parent, Path("/")):
+        await scene.say(f"/workspace {around}")
+        assert "contains the gateway's home" in scene.said[-1]
+    (project / "notes.txt").touch()
+    await scene.say(f"/workspace {project / 'notes.txt'}")
+    assert "is a file" in scene.said[-1]
+    assert (await lane(scene)).workspace == str(project.resolve())
     await scene.say("/workspace default")
     assert (await lane(scene)).workspace == ""
 
@@ -375,6 +452,14 @@ async def test_a_zone_is_known_by_any_spelling_and_kept(scene: Scene) -> None:
     assert "Europe/Berlin" in scene.said[-1]
     await scene.say("/zone Europe/Berlim", BEN)
     assert "Europe/Berlin" in scene.said[-1]
+
+
+@pytest.mark.parametrize(
+    ("city", "zone"), [("berlin", "Europe/Berlin"), ("New York", "America/New\\_York")]
+)
+async def test_a_city_alone_is_answered_with_its_zone(scene: Scene, city: str, zone: str) -> None:
+    await scene.say(f"/zone {city}")
+    assert f"Did you mean {zone}?" in scene.said[-1]
 
 
 async def test_help_shows_each_person_what_that_person_may(scene: Scene) -> None:

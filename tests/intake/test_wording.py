@@ -38,15 +38,40 @@ def turn(text: str = "fix the tests", person: str = BEN, **more: object) -> Turn
 
 def test_a_stop_names_who_stopped_whose_turn_and_what_was_dropped() -> None:
     stopped = turn(stop=Stop(StopKind.STOP, ANA))
-    told = Tell(News.STOPPED, "lane", stopped, ANA, (turn("one"), turn("two")))
+    told = Tell(News.STOPPED, "lane", stopped, ANA, (turn("one"), turn("two", ANA)))
     assert wording.tell(told, name) == (
-        'Ana stopped "fix the tests" of Ben. Dropped 2 messages:\n- "one"\n- "two"'
+        'Ana stopped "fix the tests" of Ben. Dropped 2 messages:\n- "one" of Ben\n- "two"'
     )
 
 
 def test_a_stop_of_ones_own_turn_does_not_name_its_owner_twice() -> None:
     told = Tell(News.STOPPED, "lane", turn(person=ANA, stop=Stop(StopKind.SKIP, ANA)), ANA)
     assert wording.tell(told, name) == 'Ana skipped "fix the tests".'
+
+
+def test_one_dropped_message_is_named_with_whose_it_was() -> None:
+    told = Tell(News.DROPPED, "lane", turn("one"), ANA)
+    assert wording.tell(told, name) == 'Dropped "one" of Ben.'
+    assert wording.tell(Tell(News.DROPPED, "lane", turn("one"), BEN), name) == 'Dropped "one".'
+
+
+def test_what_has_to_be_put_right_first_is_not_to_be_sent_again() -> None:
+    text = wording.failed("deploy", "the agent is signed out. Sign in first.", again=False)
+    assert text == '"deploy" failed: the agent is signed out. Sign in first.'
+
+
+def test_who_waits_for_a_pause_is_told_how_it_ends_and_by_whom() -> None:
+    assert wording.waiting_paused(1) == (
+        "Waiting: 1 message; paused. It is kept, and runs when an admin sends /resume."
+    )
+    both = wording.waiting_paused(2, here=True, everywhere=True)
+    assert both.endswith("They are kept, and run when an admin sends /resume and /resume all.")
+    assert wording.waiting_paused(2, here=False, everywhere=True).endswith("sends /resume all.")
+
+
+def test_a_cap_of_one_turn_is_told_as_one() -> None:
+    assert "1 turn of yours runs already" in wording.waiting_person(1, 1)
+    assert "3 turns of yours run already" in wording.waiting_person(1, 3)
 
 
 def test_a_full_queue_says_that_the_message_will_not_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from core.channel import Revise
 from core.engines.base import ApprovalAsked, Started
 from core.items import Item
+from core.messages import Address
 from core.turns import Limits, LimitsChanged
 from tests.runner.scene import Scene
 
@@ -27,6 +29,15 @@ def says(scene: Scene, lane: str, words: str) -> bool:
     return any(words in text for text in scene.texts(lane))
 
 
+def offered(scene: Scene, lane: str) -> list[str]:
+    """The buttons of the lane's notice."""
+    address = Address(scene.channel.name, lane)
+    for shown in scene.channel.messages.values():
+        if shown.address == address and shown.text.startswith("Waiting"):
+            return [button.label for line in shown.keyboard for button in line]
+    return []
+
+
 async def test_the_place_in_the_line_is_told_as_it_changes(tmp_path: Path) -> None:
     async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
         await busy(scene, "a", "b", "c")
@@ -42,7 +53,7 @@ async def test_a_pause_of_everything_is_told_wherever_something_waits(tmp_path: 
     async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
         await busy(scene, "a", "b")
         await scene.says("/pause all", lane="elsewhere")
-        await scene.until(lambda: says(scene, "b", "paused"))
+        await scene.until(lambda: says(scene, "b", "when an admin sends /resume all"))
         await scene.says("/resume all", lane="elsewhere")
         await scene.until(lambda: says(scene, "b", "free slot"))
         scene.engine.runs[0].answer_with("done")
@@ -56,7 +67,7 @@ async def test_new_limits_are_told(tmp_path: Path) -> None:
         await scene.until(lambda: says(scene, "b", "free slot"))
         limits = Limits(running=8, per_person=1)
         await scene.parts.runner.take(Item(event=LimitsChanged(limits)))
-        await scene.until(lambda: says(scene, "b", "of yours run already"))
+        await scene.until(lambda: says(scene, "b", "1 turn of yours runs already"))
         scene.engine.runs[0].answer_with("done")
         (await scene.engine.started(2)).answer_with("done")
 
@@ -99,6 +110,19 @@ async def test_time_that_passes_is_no_change(tmp_path: Path) -> None:
         assert not scene.channel.of(Revise)
         scene.engine.runs[0].answer_with("done")
         (await scene.engine.started(4)).answer_with("done")
+
+
+async def test_a_side_answer_is_offered_only_beside_what_runs(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
+        scene.engine.abilities = replace(scene.engine.abilities, side=True)
+        await busy(scene, "a", "b")
+        assert offered(scene, "b") == ["Drop"]
+        await scene.says("next", lane="a")
+        await scene.until(lambda: offered(scene, "a") == ["Answer on the side", "Drop"])
+        await scene.says("/pause", lane="a")
+        await scene.until(lambda: offered(scene, "a") == ["Drop"])
+        await scene.says("/stop", lane="a")
+        await scene.says("/stop", lane="b")
 
 
 async def test_a_notice_that_cannot_be_made_costs_no_other_lane_its_own(
