@@ -11,9 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from core.channel import ChannelLimits
-from core.messages import Message
+from core.messages import Address, Message
 from core.prompt import PASTE
 from core.store.records import MessageRow
+
+ALBUMS_MOST = 64  # that are remembered without being for us
+ALBUM_MOST = 20  # pieces of each; no platform has larger albums
 
 
 @dataclass(slots=True)
@@ -66,6 +69,12 @@ class LaneGroups:
     def opens(self, row: MessageRow) -> bool:
         """Whether the group of this piece is still open."""
         return self._open(row.album, row.person) is not None
+
+    def continues(self, message: Message) -> bool:
+        """Whether its sender is still sending what this belongs to."""
+        if message.album:
+            return self._open(message.album, message.sender) is not None
+        return bool(self._open_paste(message.sender) and message.text and not message.files)
 
     def start(self, now: float, limits: ChannelLimits) -> None:
         """Count the quiet time of groups that were found in the store from now on."""
@@ -120,6 +129,53 @@ class LaneGroups:
             if paste and entry.person == person:
                 return entry
         return None
+
+
+@dataclass(slots=True)
+class Unclaimed:
+    """Pieces of albums that were not for us so far: the mention may stand at a later picture.
+
+    They are known here only, for as long as their album is quiet, and never many.
+    """
+
+    _albums: dict[tuple[Address, str, str], _Pieces] = field(default_factory=dict)
+
+    def keep(self, message: Message, now: float, limits: ChannelLimits) -> None:
+        if not message.album:
+            return
+        key = _album(message)
+        pieces = self._albums.get(key) or _Pieces(now + limits.gather_most)
+        pieces.until = min(now + limits.album_quiet, pieces.last)
+        if len(pieces.messages) < ALBUM_MOST and message.identity not in pieces.identities():
+            pieces.messages.append(message)
+        self._albums.pop(key, None)
+        self._albums[key] = pieces  # the newest behind
+        while len(self._albums) > ALBUMS_MOST:
+            del self._albums[next(iter(self._albums))]
+
+    def claim(self, message: Message) -> list[Message]:
+        """What came before this piece of an album, in order; once."""
+        pieces = self._albums.pop(_album(message), None) if message.album else None
+        return pieces.messages if pieces else []
+
+    def forget(self, now: float) -> None:
+        """Let go of albums whose time is over."""
+        for key in [key for key, pieces in self._albums.items() if pieces.until < now]:
+            del self._albums[key]
+
+
+@dataclass(slots=True)
+class _Pieces:
+    last: float
+    until: float = 0.0
+    messages: list[Message] = field(default_factory=list)
+
+    def identities(self) -> set[str]:
+        return {message.identity for message in self.messages}
+
+
+def _album(message: Message) -> tuple[Address, str, str]:
+    return message.address, message.album, message.sender
 
 
 def deadline(entry: Entry, now: float | None, limits: ChannelLimits) -> float:

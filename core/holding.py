@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from core.arriving import Arriving
 from core.channel import ChannelLimits
-from core.gathering import Entry, LaneGroups
+from core.gathering import Entry, LaneGroups, Unclaimed
 from core.ground import Ground
 from core.guard import guarded
 from core.items import Item
 from core.lane_ids import channel_of
+from core.messages import Message
 from core.prompt import PASTE
 from core.store import reads, rows
 from core.store.records import LaneRow, MessageRow
@@ -36,6 +37,7 @@ class Holding:
     ground: Ground
     arriving: Arriving
     _lanes: dict[str, LaneGroups] = field(default_factory=dict)
+    _unclaimed: Unclaimed = field(default_factory=Unclaimed)
     _begun: set[str] = field(default_factory=set)  # channels that have polled
     _timers: set[str] = field(default_factory=set)
     _group: asyncio.TaskGroup | None = None
@@ -75,7 +77,7 @@ class Holding:
     async def hold(self, lane: LaneRow, row: MessageRow, written: Sequence[Row]) -> None:
         """Store a piece, or a message behind an open group. The caller holds the lock."""
         if row.album and not row.album.startswith(PASTE) and not self.of(lane.id).opens(row):
-            turn = await self._turn_of(row)
+            turn = await self._turn_of(lane.id, row.album, row.person)
             if turn is not None:
                 await self._late(lane, row, turn, written)
                 return
@@ -92,6 +94,27 @@ class Holding:
         await self._release(lane.id)
         self._watch(lane.id)
 
+    # Pieces without a mention -------------------------------------------------------------
+
+    async def goes_on(self, lane: LaneRow, message: Message) -> bool:
+        """Whether it belongs to what its sender sent to us before; then it needs no mention."""
+        if self.of(lane.id).continues(message):
+            return True
+        album, person = message.album, message.sender
+        return bool(album) and await self._turn_of(lane.id, album, person) is not None
+
+    def keep(self, message: Message) -> None:
+        """Remember a piece that is not for us, in case a later one of its album is."""
+        limits = self.ground.limits(message.address.channel)
+        self._unclaimed.keep(message, self.ground.clock.monotonic(), limits)
+
+    def claim(self, message: Message) -> list[Message]:
+        """The pieces of its album that came before it, without being for us."""
+        return self._unclaimed.claim(message)
+
+    def forget(self) -> None:
+        self._unclaimed.forget(self.ground.clock.monotonic())
+
     async def close_of(self, lane: str, person: str) -> None:
         """A person's command closes what that person was sending. The caller holds the lock."""
         if lane in self._lanes:
@@ -100,10 +123,10 @@ class Holding:
 
     # Late pieces --------------------------------------------------------------------------
 
-    async def _turn_of(self, row: MessageRow) -> int | None:
+    async def _turn_of(self, lane: str, album: str, person: str) -> int | None:
         """The turn that the rest of this album became."""
-        for said in await reads.messages_of_lane(self.ground.store, row.lane, LOOK_BACK):
-            if (said.album, said.person) == (row.album, row.person) and said.turn is not None:
+        for said in await reads.messages_of_lane(self.ground.store, lane, LOOK_BACK):
+            if (said.album, said.person) == (album, person) and said.turn is not None:
                 return said.turn
         return None
 

@@ -113,6 +113,7 @@ class Intake:
         if not incoming:
             return
         await self._stopping.first(incoming)
+        self._holding.forget()
         batch = Batch(_channel(incoming[0]), {})
         async with self.ground.lock(batch.channel):
             for one in incoming:
@@ -220,18 +221,30 @@ class Intake:
             if not (asks and for_us):
                 self._knock(message)
                 return
-        if not for_us:
+        if not for_us and not await self._goes_on(message, lane, spoken):
             return
         if not message.direct and addressing.others_command(message.text, commands.NAMES):
             return
         if message.from_bot and not self._bot_may(message, spoken):
             return
-        new = lane is None or lane.id in batch.new
-        lane = lane or self.ground.new_lane(message.address, message.direct, clean(message.title))
         if spoken is not None and not message.album:
+            lane = lane or self._new_lane(message)
             await self._command(message, lane, person, spoken, batch)
-        else:
-            await self._prompt(message, lane, new, batch)
+            return
+        for piece in (*self._holding.claim(message), message):
+            await self._prompt(piece, await self._lane(message.address, batch), batch)
+
+    async def _goes_on(self, message: Message, lane: LaneRow | None, spoken: Spoken | None) -> bool:
+        """Whether it is a piece of something whose earlier piece was for us."""
+        if message.from_bot or (spoken is not None and not message.album):
+            return False
+        if lane is not None and await self._holding.goes_on(lane, message):
+            return True
+        self._holding.keep(message)
+        return False
+
+    def _new_lane(self, message: Message) -> LaneRow:
+        return self.ground.new_lane(message.address, message.direct, clean(message.title))
 
     def _bot_may(self, message: Message, spoken: Spoken | None) -> bool:
         """Bots are answered so many times, and never give commands."""
@@ -276,7 +289,9 @@ class Intake:
 
     # Prompts ------------------------------------------------------------------------------
 
-    async def _prompt(self, message: Message, lane: LaneRow, new: bool, batch: Batch) -> None:
+    async def _prompt(self, message: Message, lane: LaneRow | None, batch: Batch) -> None:
+        new = lane is None or lane.id in batch.new
+        lane = lane or self._new_lane(message)
         told = self._arriving.told(message, lane)
         written = self._arriving.lane_rows(message, lane, new)
         self._becomes(message, lane, new, batch)

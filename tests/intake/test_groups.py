@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from core.channel import Connection
-from core.messages import Edit, FileKind, FileRef, Message
+from core.channel import ChannelLimits, Connection
+from core.gathering import ALBUM_MOST, ALBUMS_MOST, Unclaimed
+from core.messages import Address, Edit, FileKind, FileRef, Message
+from core.store import reads
 from core.turns import Status
 from tests.fakes.clock import FakeClock
-from tests.intake.scene import ANA, BEN, Scene, opened
+from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
 
 
 def picture(scene: Scene, caption: str = "", album: str = "alb1", sender: str = ANA) -> Message:
@@ -207,3 +210,106 @@ async def test_a_group_in_a_busy_lane_follows_its_mode(
         assert len(prompts) == (2 if mode == "collect" else 3)
         assert "picture 2: two" in prompts[-1]
         assert all(turn.status is not Status.DROPPED for turn in await scene.turns())
+
+
+# In groups, where only one piece carries the mention
+
+
+def in_group(
+    scene: Scene, text: str = "", *, sender: str = ANA, mention: bool = False, album: str = "alb1"
+) -> Message:
+    files = (FileRef(f"F{next(scene.numbers)}", FileKind.IMAGE, "photo.jpg"),) if album else ()
+    more = {"chat": LAB, "addressed": mention}
+    return scene.message(text, sender, files=files, album=album, **more)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("together", [True, False])
+async def test_an_album_is_whole_wherever_its_mention_stands(
+    scene: Scene, at: int, together: bool
+) -> None:
+    album = [in_group(scene, f"shot {n}", mention=n == at) for n in range(3)]
+    if together:
+        await scene.intake.accept(album)
+    else:
+        for piece in album:
+            await scene.intake.accept([piece])
+            await scene.clock.advance(1.0)
+    await scene.clock.advance(1.3)
+    (turn,) = await scene.turns()
+    assert turn.pieces == 3
+    (prompt,) = await scene.prompts()
+    assert [n for n in range(3) if f"picture {n + 1}: shot {n}" in prompt] == [0, 1, 2]
+
+
+async def test_pieces_that_nobody_claims_leave_nothing_behind(scene: Scene) -> None:
+    piece = in_group(scene, "among us")
+    await scene.intake.accept([piece])
+    await scene.clock.advance(10)
+    assert await scene.turns() == []
+    assert not await reads.seen(scene.store, piece.identity)
+    await scene.intake.accept([in_group(scene, "later", mention=True)])
+    await scene.clock.advance(1.3)
+    (turn,) = await scene.turns()
+    assert turn.pieces == 1, "its time was over"
+
+
+async def test_a_piece_belongs_to_its_sender_and_its_album_only(scene: Scene) -> None:
+    others = [
+        in_group(scene, "bens", sender=BEN),
+        in_group(scene, "another", album="alb2"),
+        in_group(scene, "a strangers", sender=MAL),
+    ]
+    await scene.intake.accept([*others, in_group(scene, "mine", mention=True)])
+    await scene.intake.accept([in_group(scene, "bens second", sender=BEN)])
+    await scene.clock.advance(1.3)
+    (turn,) = await scene.turns()
+    assert (turn.person, turn.pieces) == (ANA, 1)
+
+
+async def test_a_piece_that_was_not_for_us_and_comes_again_counts_once(scene: Scene) -> None:
+    first, second = in_group(scene, "one"), in_group(scene, "two", mention=True)
+    await scene.intake.accept([first, first])
+    await scene.intake.accept([first, second])
+    await scene.intake.accept([first, second])
+    await scene.clock.advance(1.3)
+    (turn,) = await scene.turns()
+    assert turn.pieces == 2
+
+
+async def test_a_late_piece_without_a_mention_joins_its_turn_while_that_waits(
+    scene: Scene,
+) -> None:
+    await scene.mention("something else runs")
+    await scene.intake.accept([in_group(scene, "one", mention=True)])
+    await scene.clock.advance(1.3)
+    await scene.intake.accept([in_group(scene, "two")])
+    prompts = await scene.prompts()
+    assert len(prompts) == 2
+    assert "picture 2: two" in prompts[1]
+
+
+async def test_the_rest_of_a_long_text_needs_no_mention(scene: Scene) -> None:
+    await scene.mention("x" * 4000)
+    await scene.say("bens words", BEN, chat=LAB)
+    await scene.say("the end", chat=LAB)
+    await scene.clock.advance(2.1)
+    await scene.say("said to others", chat=LAB)
+    (prompt,) = await scene.prompts()
+    assert prompt.endswith("x\nthe end")
+
+
+def test_what_is_remembered_without_being_for_us_is_bounded() -> None:
+    unclaimed, limits = Unclaimed(), ChannelLimits()
+    lab = Address("telegram", LAB)
+    for album in range(ALBUMS_MOST + 5):
+        for number in range(ALBUM_MOST + 5):
+            piece = Message(
+                f"{album}:{number}", str(number), lab, ANA, "Ana", "", 0, album=f"a{album}"
+            )
+            unclaimed.keep(piece, 0.0, limits)
+    assert len(unclaimed._albums) == ALBUMS_MOST
+    assert unclaimed.claim(replace(piece, album="a0")) == []
+    assert len(unclaimed.claim(piece)) == ALBUM_MOST
+    unclaimed.forget(limits.gather_most + 1)
+    assert not unclaimed._albums
