@@ -32,6 +32,7 @@ from core.engines.processes import Child
 log = logging.getLogger("laneway.engine")
 
 PROTOCOL_VERSION = 1
+NAMED_MOST = 200  # characters of values that are named to a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +190,15 @@ async def set_up(opened: Opened, request: Request, read_only_mode: str) -> None:
     mode = _mode(opened.choices.mode, request, read_only_mode)
     if opened.choices.mode is not None and mode:
         await _choose(opened, opened.choices.mode, mode, between)
-    for choice, wanted in (
-        (opened.choices.model, request.model),
-        (opened.choices.effort, request.effort),
+    for what, choice, wanted in (
+        ("model", opened.choices.model, request.model),
+        ("effort", opened.choices.effort, request.effort),
     ):
         if choice is None:
+            if wanted and not request.read_only:  # a fork goes on as its session was set
+                raise EngineUnready(_not_offered(what, wanted, ()))
             continue
-        value = _value(choice, wanted)
+        value = _value(what, choice, wanted)
         if value != opened.chosen.get(choice.option, choice.current):
             await _choose(opened, choice, value, between)
     with contextlib.suppress(TimeoutError):
@@ -230,15 +233,31 @@ def _mode(choice: Choice | None, request: Request, read_only_mode: str) -> str:
     return mode
 
 
-def _value(choice: Choice, wanted: str) -> str:
+def _value(what: str, choice: Choice, wanted: str) -> str:
     """The value that a person's word means; the one from the beginning when there is no such."""
     for value in choice.values:
         if wanted and value.lower() == wanted.lower():
             return value
     if wanted:
-        offered = ", ".join(choice.values[:20])
-        raise EngineUnready(f"This agent does not know “{wanted}”. It offers: {offered}.")
+        raise EngineUnready(_not_offered(what, wanted, choice.values))
     return choice.current
+
+
+def _not_offered(what: str, wanted: str, values: Sequence[str]) -> str:
+    """For a model or an effort that somebody chose and this agent does not have."""
+    if not values:
+        return (
+            f"The agent offers no choice of {what}, so it cannot use “{wanted}”. "
+            f"Set it back with /{what} default."
+        )
+    named = ", ".join(values)
+    if len(named) > NAMED_MOST:
+        named = named[:NAMED_MOST].rpartition(", ")[0] or values[0][:NAMED_MOST]
+        named = f"{named}, …"
+    return (
+        f"The agent offers no {what} “{wanted}”; it offers: {named}. "
+        f"Set another with /{what}, or /{what} default."
+    )
 
 
 async def _choose(opened: Opened, choice: Choice, value: str, between: Between) -> None:

@@ -264,8 +264,33 @@ async def test_model_and_effort_are_set_and_set_back(make: Make) -> None:
 async def test_an_unknown_model_is_told_before_anything_is_sent(make: Make) -> None:
     scene = make("--models", "small,large")
     play = await scene.say("hello", model="huge")
-    assert "small, large" in failure(play)
+    assert failure(play) == (
+        "The agent offers no model “huge”; it offers: small, large. "
+        "Set another with /model, or /model default."
+    )
     assert "session/prompt" not in scene.methods()
+
+
+@pytest.mark.parametrize(("what", "other"), [("model", "--efforts"), ("effort", "--models")])
+async def test_a_choice_the_agent_does_not_offer_is_never_passed_over(
+    make: Make, what: str, other: str
+) -> None:
+    scene = make(other, "low,high")
+    play = await scene.say("hello", **{what: "high"})
+    assert failure(play) == (
+        f"The agent offers no choice of {what}, so it cannot use “high”. "
+        f"Set it back with /{what} default."
+    )
+    assert "session/prompt" not in scene.methods()
+    assert (await scene.say("hello")).last == DONE
+
+
+async def test_of_many_models_so_many_are_named_that_the_next_step_is_seen(make: Make) -> None:
+    scene = make("--models", ",".join(f"model-number-{n}" for n in range(100)))
+    text = failure(await scene.say("hello", model="huge"))
+    assert "model-number-5, " in text
+    assert ", …. Set another with /model" in text
+    assert len(text) < 350
 
 
 # Sessions and processes ---------------------------------------------------------------------
