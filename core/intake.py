@@ -17,6 +17,7 @@ from core.addressing import Spoken
 from core.answering import Answering
 from core.arriving import Arriving
 from core.channel import Connection
+from core.editing import Editing
 from core.ground import Ground
 from core.guard import fault_of
 from core.holding import Holding
@@ -34,13 +35,12 @@ from core.messages import (
 )
 from core.people import Allowance, Knocks, Person, Role
 from core.pressing import Pressing
-from core.prompt import label_of
 from core.showing import Action
 from core.stopping import Stopping
 from core.store import reads, rows
 from core.store.errors import Closed
 from core.store.records import LaneRow
-from core.turns import Edited, Origin
+from core.turns import Origin
 
 log = logging.getLogger("laneway.intake")
 
@@ -67,6 +67,7 @@ class Intake:
         self._answering = Answering(ground, self._arriving)
         self._pressing = Pressing(ground, self._answering, self._arriving)
         self._holding = Holding(ground, self._arriving)
+        self._editing = Editing(ground, self._holding)
         self._knocks = Knocks()
         self._bots = Allowance()
         self._stopping = Stopping(ground)
@@ -180,7 +181,7 @@ class Intake:
                 await self._message(one, batch)
             case Edit():
                 await self._flush(batch)
-                await self._edit(one)
+                await self._editing.edit(one)
             case Press():
                 await self._flush(batch)
                 await self._press(one)
@@ -342,31 +343,6 @@ class Intake:
             await self.ground.people.load(self.ground.store)
 
     # Edits, presses, titles ---------------------------------------------------------------
-
-    async def _edit(self, edit: Edit) -> None:
-        """The text of a message that waits; never a turn, never a command."""
-        if not self.ground.people.role(edit.sender):
-            return
-        said = await reads.waiting_message(self.ground.store, edit.of)
-        if said is None or said.person != edit.sender:
-            log.info("edit of %s: it does not wait any more, or was not for us", edit.of)
-            return
-        text = addressing.prompt_text(clean(edit.text))
-        if text == said.text:
-            return
-        row = rows.message_edit(edit.of, text)
-        if said.turn is None:
-            self._holding.edit(said.lane, edit.of, text)
-            await self.ground.take(Item(edit.identity, rows=(row,)))
-            return
-        view = self.ground.spine.view(said.lane)
-        if view is None or said.turn not in {turn.id for turn in view.waiting}:
-            log.info("edit of a message of turn %d came too late", said.turn)
-            return
-        first = (await reads.messages_of(self.ground.store, [said.turn]))[0]
-        label = label_of(text, said.files) if first.identity == edit.of else None
-        event = Edited(said.turn, said.lane, label)
-        await self.ground.take(Item(edit.identity, event, rows=(row,)))
 
     async def _press(self, press: Press) -> None:
         people = self.ground.people
