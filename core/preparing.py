@@ -110,7 +110,8 @@ class Preparing:
         if engine is None:
             known = ", ".join(sorted(self._engines))
             raise Unworkable(
-                f"The engine {name!r} is not set up here. Choose another with /engine ({known})."
+                f"The engine {name!r} is not set up here. "
+                f"Ask an admin to choose another with /engine ({known})."
             )
         return engine
 
@@ -121,8 +122,8 @@ class Preparing:
         def make() -> None:
             if named and not folder.is_dir():
                 raise Unworkable(
-                    f"The workspace {folder} does not exist. Make the folder, or choose another "
-                    "with /workspace."
+                    f"The workspace {folder} does not exist. Ask an admin to make the folder, or "
+                    "to choose another with /workspace."
                 )
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
@@ -133,7 +134,10 @@ class Preparing:
                 make()
         except OSError as fault:
             reason = fault.strerror or "it cannot be used"
-            raise Unworkable(f"The workspace {folder} cannot be used: {reason}.") from fault
+            raise Unworkable(
+                f"The workspace {folder} cannot be used: {reason}. Ask an admin to put it right, "
+                "or to choose another with /workspace."
+            ) from fault
         return folder
 
     async def _fetch(
@@ -166,7 +170,10 @@ class Preparing:
             ) from fault
         except OSError as fault:
             reason = fault.strerror or "the disk refused it"
-            raise Unworkable(f"The file {name} could not be saved: {reason}.") from fault
+            raise Unworkable(
+                f"The file {name} could not be saved: {reason}. "
+                "Ask an admin to look at the workspace's disk, then send the file again."
+            ) from fault
         finally:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(part.unlink, missing_ok=True)

@@ -91,7 +91,8 @@ class Running:
         self._prepared: Prepared | None = None
         self._run: Run | None = None
         self._live: Live | None = None
-        self._session = ""
+        self._session = ""  # known once the prompt may leave
+        self._files = False  # some were sent, or it was told why not
         self._quarantine = ""  # why the session may never be used again
 
     # What the runner asks for -------------------------------------------------------------
@@ -148,7 +149,15 @@ class Running:
         self._answer.close()
         shown = self._life.outbox.shows(self.turn.id)
         error = self._limit or end.error
-        remains = Remains(self._answer.text, error, shown, self._answer.whole)
+        remains = Remains(
+            self._answer.text,
+            error,
+            shown,
+            self._answer.whole,
+            files=self._files,
+            # What ended before its prompt left has to be put right first, and says how.
+            again=bool(self._session) and error != TOO_LONG,
+        )
         if end.unsent:
             await self._settling.unsent(self.turn, remains, end, self._session)
         else:
@@ -257,6 +266,7 @@ class Running:
                     self.turn, request.folder, path, name, self._life.spill
                 )
                 await self._take(Item(deliveries=said.deliveries))
+                self._files = self._files or bool(said.deliveries)
             case base.SteerSettled(turn, taken, certain):
                 lane = self.turn.lane
                 taking = turns.SteerTaken(turn, lane, certain)

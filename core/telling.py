@@ -74,6 +74,8 @@ class Remains:
     error: str = ""
     shown: bool = False
     whole: Path | None = None  # all of it, when the text is only its beginning
+    files: bool = False  # it sent some, so it was not without a word
+    again: bool = True  # sending it again may help; else the error says what does
 
 
 class Telling:
@@ -147,7 +149,7 @@ class Telling:
 
         def closing(over: Turn) -> Said:
             text = self._ending(over, remains)
-            if not text:
+            if not text.strip():
                 return Said()
             rendered = parts.get(text) or channel.render(text)
             shown = self._showing.parts(over.lane, rendered, DeliveryKind.ANSWER, turn=over.id)
@@ -168,9 +170,10 @@ class Telling:
             answer = wording.cut_short(answer)
         match turn.status:
             case Status.DONE:
-                return answer if answer.strip() else wording.EMPTY_ANSWER
+                said = answer.strip() or remains.files
+                return answer if said else wording.EMPTY_ANSWER
             case Status.FAILED:
-                failed = wording.failed(turn.label, error)
+                failed = wording.failed(turn.label, error, again=remains.again)
                 return f"{wording.unfinished(answer)}\n\n{failed}" if answer.strip() else failed
             case _:
                 # Who stopped it and what comes next is told in a notice of its own.

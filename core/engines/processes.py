@@ -287,8 +287,8 @@ async def spawn(
     program = resolve(command, env)
     if not await asyncio.to_thread(folder.is_dir):
         raise EngineUnready(
-            f"The workspace folder {folder} does not exist. Create it, or choose another one "
-            "with /workspace."
+            f"The workspace folder {folder} does not exist. Ask an admin to make it, or to "
+            "choose another with /workspace."
         )
     loop = asyncio.get_running_loop()
     try:

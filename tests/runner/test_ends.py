@@ -4,8 +4,9 @@ import asyncio
 from pathlib import Path
 
 from core.engines.base import ApprovalAsked, Decision, Finished, Started, Text
+from core.store import rows
 from core.turns import Result
-from tests.runner.scene import Scene
+from tests.runner.scene import BEN, Scene
 
 
 async def test_a_stop_ends_the_turn_as_stopped_and_says_who_did_it(tmp_path: Path) -> None:
@@ -68,6 +69,39 @@ async def test_an_answer_that_was_ready_before_the_stop_is_done(tmp_path: Path) 
         run.end()
         await scene.until(lambda: not scene.parts.runner.view("main"))
         assert await scene.statuses() == ["done"]
+
+
+async def test_what_has_to_be_put_right_is_told_without_a_second_next_step(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await scene.engine.started()
+        run.say(Finished(Result.FAILED, "The agent is signed out. Sign in first."))
+        run.end()
+        await scene.until(lambda: scene.texts())
+        assert scene.texts() == ['"hello" failed: The agent is signed out. Sign in first.']
+
+
+async def test_what_failed_at_work_can_be_sent_again(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await scene.engine.started()
+        run.say(Started("s"), Finished(Result.FAILED, "the model was overloaded"))
+        run.end()
+        await scene.until(lambda: scene.texts())
+        assert scene.texts()[0].endswith("The thread is free: send it again, or something else.")
+
+
+async def test_a_member_is_sent_to_an_admin_for_what_only_admins_may(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        (await scene.engine.started()).answer_with("hi")
+        await scene.until(lambda: scene.texts() == ["hi"])
+        (turn,) = await scene.turns()
+        await scene.parts.store.save(rows.lane_setting(turn.lane, "engine", "gone"))
+        await scene.says("and now?", who=BEN)
+        await scene.until(lambda: "failed" in scene.texts()[-1])
+        assert "Ask an admin to choose another with /engine (demo)" in scene.texts()[1]
+        assert "send it again" not in scene.texts()[1]
 
 
 async def test_a_silent_engine_is_ended_by_the_idle_limit_and_told(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.channel import SendFile
-from core.engines.base import FileMade, Finished, Started
+from core.engines.base import FileMade, Finished, Started, Text, ToolStarted
 from core.turns import Result
+from core.wording import EMPTY_ANSWER
 from tests.runner.scene import Scene
 
 
@@ -42,3 +43,30 @@ async def test_a_file_that_cannot_be_copied_is_told_and_costs_nothing_else(tmp_p
         run.end()
         await scene.until(lambda: any("could not be sent" in text for text in scene.texts()))
         assert await scene.statuses() == ["done"]
+
+
+async def test_a_turn_that_only_sent_a_file_did_not_end_without_a_word(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("make a report")
+        run = await scene.engine.started()
+        made = run.request.folder / "report.md"
+        made.write_text("the report")
+        run.say(Started("s"), ToolStarted("1", "write"), FileMade(made, "report.md"))
+        await scene.until(lambda: scene.channel.of(SendFile))
+        await scene.until(lambda: any("write" in text for text in scene.texts()))
+        run.say(Text("\n"), Finished(Result.DONE))
+        run.end()
+        await scene.says("next")
+        (await scene.engine.started(2)).answer_with("here")
+        # The file, which has no text, and the next answer: no remark, and no preview is left.
+        await scene.until(lambda: scene.texts() == ["", "here"])
+        assert await scene.statuses() == ["done", "done"]
+
+
+async def test_a_turn_that_sent_nothing_says_so(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await scene.engine.started()
+        run.say(Started("s"), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: scene.texts() == [EMPTY_ANSWER])
