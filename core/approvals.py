@@ -44,6 +44,7 @@ log = logging.getLogger("laneway.approvals")
 
 ACTION = Action.APPROVAL  # of the card's buttons
 ALLOW, ALWAYS, DENY = "allow", "always", "deny"
+NOBODY, UNREADABLE = "nobody could be asked", "it could not be shown in full"
 NOT_STORED = "⛔ Denied: the decision could not be stored"
 Decided = Callable[[Decision], None]
 
@@ -167,6 +168,10 @@ class Approvals:
             if entry.row.turn == turn:
                 await self._settle(entry.row.id, ApprovalState.CANCELLED, "")
 
+    async def nobody(self, approval: int) -> None:
+        """It was shown where nobody can decide: the answer is no."""
+        await self._settle(approval, ApprovalState.DENIED, "", why=NOBODY)
+
     def unshown(self, delivery: Delivery, error: SendError) -> None:
         """A card, or the file before it, cannot be shown: what nobody can read is not allowed."""
         for entry in list(self._open.values()):
@@ -256,7 +261,7 @@ class Approvals:
         decided(Decision.DENY)
 
     async def _settle(
-        self, approval: int, state: ApprovalState, by: str, *, always: bool = False
+        self, approval: int, state: ApprovalState, by: str, *, always: bool = False, why: str = ""
     ) -> _Outcome:
         """Store the decision and close the card, then tell the engine. Never raises a fault."""
         entry = self._open.pop(approval, None)
@@ -274,7 +279,7 @@ class Approvals:
             )  # fmt: skip
             written.append(rows.always_rule(rule))
         log.info("approval %d of turn %d: %s by %s", row.id, row.turn, state.value, by or "-")
-        closed = self._closed_card(row, entry.card, self._result(state, by, always))
+        closed = self._closed_card(row, entry.card, self._result(state, by, always, why))
         event = turns.Answered(row.turn, row.lane)
         stored = await self._taken(Item(event=event, rows=written, deliveries=closed))
         if not stored:
@@ -306,10 +311,10 @@ class Approvals:
             return False
         return True
 
-    def _result(self, state: ApprovalState, by: str, always: bool = False) -> str:
+    def _result(self, state: ApprovalState, by: str, always: bool = False, why: str = "") -> str:
         """What a card says once nobody can press it any more."""
         who = f" by {plain(self._names(by))}" if by else ""
-        denied = f"⛔ Denied{who}" if by else "⛔ Denied: it could not be shown in full"
+        denied = f"⛔ Denied{who}" if by else f"⛔ Denied: {why or UNREADABLE}"
         return {
             ApprovalState.ALLOWED: f"✅ Allowed{' always here' if always else ''}{who}",
             ApprovalState.DENIED: denied,

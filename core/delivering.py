@@ -31,7 +31,7 @@ from core.channel import (
     SendFile,
     Uncertain,
 )
-from core.frames import Previews
+from core.frames import PREVIEW_NONCE, Previews
 from core.messages import Keyboard, Part
 from core.rates import Rank, Ticket
 from core.signs import Signs
@@ -309,6 +309,12 @@ class Delivering:
 def takes_away(part: Part | FilePart, keyboard: Keyboard) -> bool:
     """An edit to nothing at all takes the message away."""
     return isinstance(part, Part) and not part.text and not keyboard
+
+
+def delivery_of(nonce: str) -> int | None:
+    """The number of the delivery, or of the preview's record, that a send was made for."""
+    number = nonce.removeprefix(PREVIEW_NONCE).partition(".")[0]
+    return int(number, 16) if number else None
 
 
 def _deletes(attempt: _Attempt) -> bool:

@@ -38,6 +38,7 @@ CLOSING_TIME = 2.0  # seconds the last call has to come back before an answer
 CALL_TIME = 120.0  # the same where nothing waits for it
 SAVE_EVERY = 1.0  # seconds between savings of the text that stays after a crash
 PAUSES = (2.0, 4.0, 8.0, 16.0, 30.0, 60.0)  # seconds after calls that failed
+PREVIEW_NONCE = "preview."  # and the number of its record
 CLOSED_KEPT = 256  # closed previews whose answer has not come
 
 
@@ -291,7 +292,7 @@ class Previews:
                 revise = Revise(place.address, preview.message_id, part, preview.keyboard)
                 await self._calls.do(place.channel, revise)
             else:
-                nonce = f"preview.{preview.row:x}"
+                nonce = f"{PREVIEW_NONCE}{preview.row:x}"
                 send = Send(place.address, part, preview.keyboard, nonce=nonce)
                 done = await self._calls.do(place.channel, send)
                 preview.message_id, preview.place = done.message_id, place.address.place

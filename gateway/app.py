@@ -137,7 +137,7 @@ class Gateway:
         await restored.wait()
         engine = self._settings.engine.value
         asks = Reports(parts.store, engine, parts.runner, parts.people).asks()
-        control = Control(parts.store, local, parts.runner, parts.outbox, asks)
+        control = Control(parts.store, local, parts.runner, parts.outbox, parts.approvals, asks)
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
             ("what was not delivered", parts.undelivered.run(parts.runner.take)),

@@ -23,6 +23,7 @@ from core.store.errors import StoreError
 from core.store.store import Store
 from core.turns import Turn
 from core.wording import INTERNAL_FAULT
+from gateway.following import Following
 from gateway.socket_path import LONGEST_LINE
 
 log = logging.getLogger("laneway.control")
@@ -45,6 +46,12 @@ class Sends(Protocol):
     async def said(self, lane: str) -> None: ...
 
 
+class Questions(Protocol):
+    """Of the approvals: a question that was shown where nobody can decide."""
+
+    async def nobody(self, approval: int) -> None: ...
+
+
 class BadRequest(Exception):
     """The request cannot be carried out; the message says why."""
 
@@ -58,12 +65,14 @@ class Control:
         local: LocalChannel,
         turns: Turns,
         sends: Sends,
+        questions: Questions,
         asks: Mapping[str, Ask],
     ) -> None:
         self._store = store
         self._local = local
         self._turns = turns
         self._sends = sends
+        self._questions = questions
         self._asks = asks
 
     async def serve(self, listener: socket.socket) -> None:
@@ -144,14 +153,13 @@ class Control:
             with self._local.watch(lane) as watch:
                 identity = await self._local.say(lane, OWNER, OWNER_NAME, text)
                 await _write(writer, {"accepted": identity})
+                following = Following(self._store, identity)
                 async with asyncio.TaskGroup() as group:
-                    passing = group.create_task(_pass_on(watch, writer), name="shown")
+                    group.create_task(_pass_on(watch, following, writer), name="shown")
                     presses = group.create_task(self._presses(lane, reader, writer), name="presses")
                     status = await self._answered(identity, lane, over, changed)
-                    passing.cancel()
+                    watch.end()
                     presses.cancel()
-                while shown := watch.get_nowait():
-                    await _write(writer, {"shown": shown.as_json()})
                 await _write(writer, {"end": status})
         except* ConnectionError:
             log.debug("the terminal of lane %s went away", lane)
@@ -188,11 +196,22 @@ class Control:
         """Buttons that the person at the terminal chooses."""
         while line := await reader.readline():
             press = json.loads(line)
+            if "nobody" in press:
+                await self._nobody(lane, str(press["nobody"]))
+                continue
             button, message_id = str(press.get("press", "")), str(press.get("message_id", ""))
             said = await self._local.press(lane, OWNER, OWNER_NAME, button, message_id)
             if said:
                 await _write(writer, {"shown": Shown("private", text=said).as_json()})
         # The terminal closed its side: what it asked goes on, there is nobody to show it to.
+
+    async def _nobody(self, lane: str, button: str) -> None:
+        """A card was shown to a terminal at which nobody sits."""
+        meaning = await reads.button(self._store, button)
+        if meaning is not None and meaning.lane == lane:
+            approval = meaning.data.get("of")
+            if isinstance(approval, int):
+                await self._questions.nobody(approval)
 
 
 @contextmanager
@@ -210,10 +229,10 @@ def listening(path: Path) -> Iterator[socket.socket]:
             path.unlink(missing_ok=True)
 
 
-async def _pass_on(watch: Watch, writer: asyncio.StreamWriter) -> None:
-    while True:
-        shown = await watch.get()
-        await _write(writer, {"shown": shown.as_json()})
+async def _pass_on(watch: Watch, following: Following, writer: asyncio.StreamWriter) -> None:
+    while shown := await watch.get():
+        if await following.wants(shown):
+            await _write(writer, {"shown": shown.as_json()})
 
 
 async def _refuse(writer: asyncio.StreamWriter, why: str) -> None:

@@ -76,6 +76,7 @@ class Parts:
     intake: Intake
     undelivered: Undelivered
     defaults: Defaults
+    approvals: Approvals
 
 
 def wanted_channels(settings: Settings) -> list[Wanted]:
@@ -196,4 +197,6 @@ def assemble(
     ground = Ground(store, runner, outbox, approvals, people, channels, clock, house, new_id)
     intake = Intake(ground)
     late.append(intake)
-    return Parts(store, channels, engines, people, outbox, runner, intake, undelivered, defaults)
+    return Parts(
+        store, channels, engines, people, outbox, runner, intake, undelivered, defaults, approvals
+    )

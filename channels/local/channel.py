@@ -8,7 +8,7 @@ Nothing is replayed here: what was said before is in the store.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +47,7 @@ LIMITS = ChannelLimits(
     group_rate=1000.0,
     total_rate=10_000.0,
 )
+NONCES_KEPT = 4096  # messages of which it is remembered what made them
 SHOWN_KEPT = 1000  # a watcher this far behind is cut off, so that it cannot fill the memory
 
 
@@ -59,6 +60,7 @@ class Shown:
     text: str = ""
     keyboard: Keyboard = ()
     path: str = ""
+    nonce: str = ""  # of the send that made the message; empty where an earlier process made it
 
     def as_json(self) -> dict[str, object]:
         """For a socket or a page."""
@@ -86,8 +88,11 @@ class Watch:
         self._waiting: deque[Shown] = deque()
         self._there = asyncio.Event()
         self._lost = False
+        self._ended = False
 
     def put(self, shown: Shown) -> None:
+        if self._ended:
+            return
         last = self._waiting[-1] if self._waiting else None
         if last and shown.kind == last.kind == "revised" and shown.message_id == last.message_id:
             self._waiting[-1] = shown
@@ -97,17 +102,21 @@ class Watch:
             self._lost = True
         self._there.set()
 
-    async def get(self) -> Shown:
-        """The next; ConnectionError once the watcher has fallen too far behind."""
+    def end(self) -> None:
+        """Nothing that comes from now on is wanted; what is there still is."""
+        self._ended = True
+        self._there.set()
+
+    async def get(self) -> Shown | None:
+        """The next, None at the end; ConnectionError once the watcher is too far behind."""
         while not self._waiting:
+            if self._ended:
+                return None
             if self._lost:
                 raise ConnectionError("this watcher fell too far behind")
             self._there.clear()
             await self._there.wait()
         return self._waiting.popleft()
-
-    def get_nowait(self) -> Shown | None:
-        return self._waiting.popleft() if self._waiting else None
 
 
 class LocalChannel(Channel):
@@ -121,6 +130,7 @@ class LocalChannel(Channel):
         self._now = now  # milliseconds since 1970
         self._watches: dict[str, set[Watch]] = {}
         self._intake: Intake | None = None
+        self._nonces: OrderedDict[str, str] = OrderedDict()  # by message
         self._presses: dict[str, asyncio.Future[str]] = {}
 
     async def listen(self, intake: Intake) -> None:
@@ -190,14 +200,16 @@ class LocalChannel(Channel):
 
     async def do(self, action: Action) -> Done:
         match action:
-            case Send(address, part, keyboard):
-                return self._show(address, "sent", self._new_id(), part, keyboard)
+            case Send(address, part, keyboard, nonce=nonce):
+                message_id = self._made_by(nonce)
+                return self._show(address, "sent", message_id, part, keyboard)
             case Revise(address, message_id, part, keyboard):
                 return self._show(address, "revised", message_id, part, keyboard)
             case Delete(address, message_id):
                 return self._show(address, "deleted", message_id, Part(""), ())
-            case SendFile(address, path, name):
-                file = Shown("file", self._new_id(), text=name, path=str(path))
+            case SendFile(address, path, name, nonce=nonce):
+                message_id = self._made_by(nonce)
+                file = Shown("file", message_id, text=name, path=str(path), nonce=nonce)
                 return self._pass_on(address, file)
             case AnswerPress(press, text):
                 waiting = self._presses.get(press)
@@ -217,10 +229,19 @@ class LocalChannel(Channel):
             raise ConnectionError("the gateway is not taking messages yet")
         return self._intake
 
+    def _made_by(self, nonce: str) -> str:
+        """The id of a new message; what made it is remembered for its changes."""
+        message_id = self._new_id()
+        self._nonces[message_id] = nonce
+        if len(self._nonces) > NONCES_KEPT:
+            self._nonces.popitem(last=False)
+        return message_id
+
     def _show(
         self, address: Address, kind: str, message_id: str, part: Part, keyboard: Keyboard
     ) -> Done:
-        return self._pass_on(address, Shown(kind, message_id, part.text, keyboard))
+        nonce = self._nonces.get(message_id, "")
+        return self._pass_on(address, Shown(kind, message_id, part.text, keyboard, nonce=nonce))
 
     def _pass_on(self, address: Address, shown: Shown) -> Done:
         for watch in self._watches.get(address.chat, ()):

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,8 +42,21 @@ async def _say(settings: Settings, lane: str, text: str) -> int:
         if gateway is None:
             raise Trouble(NOT_RUNNING)
         gateway.send({"do": "say", "lane": lane, "text": text})
-        status = await _follow(gateway)
+        try:
+            status = await _follow(gateway)
+        except asyncio.CancelledError:
+            print(f"\n{goes_on(lane)}", file=sys.stderr)
+            raise
     return 0 if status == "done" else 1
+
+
+def goes_on(lane: str) -> str:
+    """What somebody is told who leaves before the answer."""
+    name = shlex.quote(harmless(lane))
+    return (
+        f"The turn goes on. laneway turns {name} shows what becomes of it; "
+        f"laneway say --lane {name} /stop stops it."
+    )
 
 
 async def _follow(gateway: Talk) -> str:
@@ -116,7 +130,7 @@ class Unattended(Questions):
     def see(self, shown: dict[str, Any]) -> None:
         buttons = {button["label"]: button["id"] for row in shown["buttons"] for button in row}
         if "Allow" in buttons and "Deny" in buttons:
-            self._gateway.send({"press": buttons["Deny"], "message_id": shown["message_id"]})
+            self._gateway.send({"nobody": buttons["Deny"]})
             print(f"\n{NOBODY_DECIDES}", file=sys.stderr)
 
 

@@ -109,8 +109,10 @@ async def test_an_end_of_the_terminal_does_not_end_the_turn(gateway: Process) ->
     while not (await shell("turns", "--json")).json():
         pass
     leaving.send_signal(signal.SIGINT)
-    await leaving.communicate()
+    _, told = await leaving.communicate()
     assert leaving.returncode == 130
+    assert b"The turn goes on." in told
+    assert b"laneway say --lane main /stop stops it" in told
     async with asyncio.timeout(10):
         while (await shell("turns", "--json")).json()[0]["status"] != "done":
             pass
@@ -120,7 +122,7 @@ async def test_an_end_of_the_terminal_does_not_end_the_turn(gateway: Process) ->
 async def test_listings_have_the_promised_fields_up_and_down(tmp_path: Path) -> None:
     async with FakeTelegram() as fake, process(tmp_path / "home", fake) as gateway:
         shell = shell_of(gateway)
-        fake.user_says("@gw_bot /usage 10 5 0.25\n/say hi", chat=FORUM, thread=36)
+        fake.user_says("@gw_bot /say hi\n/usage 10 5 0.25", chat=FORUM, thread=36)
         await fake.until(lambda: fake.texts(FORUM, 36) == ["hi"])
         await shell("say", "/say hello")
         up = await listed(shell)

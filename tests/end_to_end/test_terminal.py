@@ -114,7 +114,34 @@ async def test_a_script_is_told_in_one_line_how_to_be_asked(tmp_path: Path) -> N
     assert "laneway say in a terminal" in told
     assert "buttons of a chat" in told
     assert r"make \u202eclean" in asked.out
+    assert "Denied: nobody could be asked" in asked.out
+    assert "Owner" not in asked.out
     assert "denied: make" in asked.out
+
+
+async def test_a_terminal_shows_its_own_turn_and_not_the_one_it_waits_behind(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with process(home, None):
+        shell = Shell(home)
+        first = await shell.start("say", "/say begun\n/sleep 2\n/approve make\n/say  ended")
+        assert first.stdout is not None
+        async with asyncio.timeout(10):
+            assert await first.stdout.readexactly(5) == b"begun"
+        second = await shell.start("say", "/say mine\n/sleep 1\n/say  too")
+        assert second.stdout is not None
+        async with asyncio.timeout(10):
+            waits = (await second.stdout.readexactly(7)).decode()
+        third = await shell("say", "/say last")
+        waits += (await second.communicate())[0].decode()
+        await first.communicate()
+    for out, answer in ((waits, "mine too"), (third.out, "last")):
+        *before, shown = out.splitlines()
+        assert shown == answer
+        assert before
+        assert all(line.startswith("Waiting: ") for line in before)
+    assert all(row["status"] == "done" for row in (await shell("turns", "--json")).json())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
