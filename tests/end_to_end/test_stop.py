@@ -239,7 +239,7 @@ async def test_a_silent_agent_is_ended_told_about_and_the_lane_is_free(tmp_path:
         fake.user_says("/say begun\n/hang on")
         fake.user_says("/say ping")
         await fake.until(lambda: fake.texts(ANA)[-1:] == ["ping"])
-        told = [text for text in fake.texts(ANA) if "time limit" in text]
+        told = [text for text in fake.texts(ANA) if "no sign of life" in text]
         assert len(told) == 1
 
 
