@@ -252,9 +252,8 @@ class Runner:
                 case Steer(turn_id, into):
                     if running := self._running.get(into):
                         running.steer(turn_id)
-                case Withdraw(turn_id, out_of):
-                    if running := self._running.get(out_of):
-                        running.withdraw(turn_id)
+                case Withdraw():
+                    pass  # no engine gives a message back; what became of it is told as it comes
                 case Join(message_turn, into):
                     moved = self._sources.pop(message_turn, ())
                     self._sources[into] = (*self._sources.get(into, ()), *moved)

@@ -117,10 +117,6 @@ class Running:
     def steer(self, message_turn: int) -> None:
         self._beside(partial(self._offer, message_turn), "steering of")
 
-    def withdraw(self, message_turn: int) -> None:
-        """No engine can give a message back once it was offered; the fate is told as it comes."""
-        log.debug("turn %d: message of turn %d stays offered", self.turn.id, message_turn)
-
     # Its life -----------------------------------------------------------------------------
 
     async def live(self) -> None:
