@@ -66,9 +66,9 @@ async def test_messages_of_a_lane_keep_their_order(it: Scene) -> None:
 
 
 async def test_a_file_is_sent_as_a_file(it: Scene) -> None:
-    await it.say("", kind=DeliveryKind.FILE, file="/work/plot.png")
+    await it.say("", kind=DeliveryKind.FILE, file="/srv/plot.png")
     [call] = it.channel.of(SendFile)
-    assert call.action.path == Path("/work/plot.png")
+    assert call.action.path == Path("/srv/plot.png")
 
 
 async def test_what_is_taken_away_before_it_was_sent_is_never_sent(it: Scene) -> None:

@@ -43,7 +43,7 @@ from core.engines.base import (
     Usage,
 )
 
-HERE = Path("/work/space")
+HERE = Path("/srv/space")
 
 
 def hear(*updates: dict[str, Any]) -> list[Any]:
@@ -153,7 +153,7 @@ def test_a_decision_is_one_of_the_offered_options(
     [
         ({"rawInput": {"command": "rm -r a", "description": "clean"}}, "rm -r a"),
         ({"rawInput": {"command": ["rm", "a b"]}}, "rm 'a b'"),
-        ({"rawInput": {"command": "ls", "cwd": "/work/space"}}, "ls"),
+        ({"rawInput": {"command": "ls", "cwd": "/srv/space"}}, "ls"),
         ({"rawInput": {"command": "ls", "cwd": "/etc"}}, "ls\n(in /etc)"),
         ({"rawInput": {"command": "ls", "env": {"A": "1"}}}, 'ls\n{\n "env": {\n  "A": "1"\n }\n}'),
         ({"rawInput": {"url": "https://a.example"}}, '{\n "url": "https://a.example"\n}'),

@@ -34,7 +34,7 @@ def message(number: int, lane: str = "a") -> Turn:
 
 def test_everything_since_the_mark_is_taken_back() -> None:
     world = World(running=1)
-    world.configure("a", folder="/work")
+    world.configure("a", folder="/srv")
     first = world.working("a")
     world.say("b")
     before = world.view("a"), world.view("b")

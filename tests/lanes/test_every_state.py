@@ -106,7 +106,7 @@ def test_every_state_keeps_the_rules(name: str) -> None:
     first = World(**setting.limits)
     if setting.one_folder:
         for lane in setting.people:
-            first.configure(lane, folder="/work")
+            first.configure(lane, folder="/srv")
     seen = {shape(first)}
     todo = [first]
     steps = 0

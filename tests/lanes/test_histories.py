@@ -34,7 +34,7 @@ from tests.lanes.world import World
 
 LANES = ("a", "b", "c", "d")
 PEOPLE = ("ann", "bob", "cy")
-FOLDERS = ("", "", "/work", "/work/deep", "/works")
+FOLDERS = ("", "", "/srv", "/srv/deep", "/srvs")
 ENGINES = ("one", "two")
 
 lanes = st.sampled_from(LANES)

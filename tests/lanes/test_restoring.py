@@ -254,8 +254,8 @@ def test_pauses_hold_after_a_restart() -> None:
 
 def test_epoch_and_folder_are_known_after_a_restart() -> None:
     world = World(per_person=9)
-    world.configure("a", folder="/work")
-    world.configure("b", folder="/work/deep")
+    world.configure("a", folder="/srv")
+    world.configure("b", folder="/srv/deep")
     world.renew("a")
     turn = world.say("a")
     other = world.say("b")

@@ -59,8 +59,8 @@ def test_a_changed_folder_counts_from_the_next_turn() -> None:
 
 def test_a_lane_that_waits_for_a_folder_starts_when_it_gets_another_one() -> None:
     world = World(per_person=9)
-    world.configure("a", folder="/work")
-    world.configure("b", folder="/work")
+    world.configure("a", folder="/srv")
+    world.configure("b", folder="/srv")
     world.working("a")
     turn = world.say("b")
     assert world.started == []

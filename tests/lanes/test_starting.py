@@ -308,16 +308,16 @@ def test_firings_of_jobs_are_neither_counted_nor_refused_by_the_queue_limit() ->
 @pytest.mark.parametrize(
     ("one", "other", "beside"),
     [
-        ("/work/app", "/work/app", False),
-        ("/work/app", "/work/app/docs", False),
-        ("/work/app/docs", "/work/app", False),
-        ("/", "/work", False),
-        ("/work/app", "/", False),
-        ("/work/app", "/work/apples", True),
-        ("/work/app/a", "/work/app/b", True),
+        ("/srv/app", "/srv/app", False),
+        ("/srv/app", "/srv/app/docs", False),
+        ("/srv/app/docs", "/srv/app", False),
+        ("/", "/srv", False),
+        ("/srv/app", "/", False),
+        ("/srv/app", "/srv/apples", True),
+        ("/srv/app/a", "/srv/app/b", True),
         ("", "", True),
-        ("", "/work", True),
-        ("/work", "", True),
+        ("", "/srv", True),
+        ("/srv", "", True),
     ],
 )
 def test_a_folder_is_used_by_one_main_turn_at_a_time(one: str, other: str, beside: bool) -> None:
@@ -334,8 +334,8 @@ def test_a_folder_is_used_by_one_main_turn_at_a_time(one: str, other: str, besid
 
 def test_a_lane_whose_folder_is_in_use_lets_others_pass() -> None:
     world = World(per_person=9)
-    world.configure("a", folder="/work")
-    world.configure("b", folder="/work/deep")
+    world.configure("a", folder="/srv")
+    world.configure("b", folder="/srv/deep")
     world.working("a")
     world.say("b")
     other = world.say("c")
@@ -344,8 +344,8 @@ def test_a_lane_whose_folder_is_in_use_lets_others_pass() -> None:
 
 def test_a_turn_that_asks_still_uses_its_folder() -> None:
     world = World(per_person=9)
-    world.configure("a", folder="/work")
-    world.configure("b", folder="/work")
+    world.configure("a", folder="/srv")
+    world.configure("b", folder="/srv")
     asking = world.working("a")
     world.ask(asking)
     blocked = world.say("b")
@@ -358,8 +358,8 @@ def test_a_turn_that_asks_still_uses_its_folder() -> None:
 
 def test_a_turn_that_dies_while_it_asks_frees_its_folder() -> None:
     world = World(per_person=9)
-    world.configure("a", folder="/work")
-    world.configure("b", folder="/work")
+    world.configure("a", folder="/srv")
+    world.configure("b", folder="/srv")
     asking = world.working("a")
     world.ask(asking)
     blocked = world.say("b")
@@ -369,7 +369,7 @@ def test_a_turn_that_dies_while_it_asks_frees_its_folder() -> None:
 
 def test_two_folders_inside_a_third_both_block_it() -> None:
     world = World(per_person=9)
-    for lane, folder in (("a", "/work/one"), ("b", "/work/two"), ("c", "/work")):
+    for lane, folder in (("a", "/srv/one"), ("b", "/srv/two"), ("c", "/srv")):
         world.configure(lane, folder=folder)
     one, two = world.working("a"), world.working("b")
     outer = world.say("c")
