@@ -21,11 +21,17 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.house import Process, ask
-from tests.fakes.telegram import ANA, BEN, FORUM, FakeTelegram
+from tests.fakes.telegram import FakeTelegram
 
 KILLS = int(os.environ.get("LANEWAY_DRILL_KILLS", "4"))
 SEED = int(os.environ.get("LANEWAY_DRILL_SEED", "0")) or random.randrange(1, 10**9)
-THREADS = ((ANA, None), (BEN, None), (FORUM, 11), (FORUM, 12), (FORUM, 13))
+# Many chats, each slow enough for what a platform lets a bot send into one.
+PEOPLE = range(700_200_000, 700_200_030)
+FORUMS = range(-1_001_900_100_010, -1_001_900_100_000)
+THREADS = (
+    *((person, None) for person in PEOPLE),
+    *((f, topic) for f in FORUMS for topic in (11, 12)),
+)
 ANSWER = re.compile(r"answer (\d+)\.")
 OVER = {"done", "failed", "stopped", "interrupted", "dropped"}
 
@@ -36,7 +42,14 @@ class Drill:
     def __init__(self, home: Path, fake: FakeTelegram, chance: random.Random) -> None:
         self.fake = fake
         self.chance = chance
-        self.gateway = Process(home, fake, LANEWAY_MAX_TURNS="4", LANEWAY_QUEUE_LIMIT="1000")
+        self.gateway = Process(
+            home,
+            fake,
+            LANEWAY_MAX_TURNS="4",
+            LANEWAY_QUEUE_LIMIT="1000",
+            LANEWAY_MEMBERS=",".join(f"telegram:{person}" for person in PEOPLE),
+            LANEWAY_PLACES=",".join(f"telegram:{forum}" for forum in FORUMS),
+        )
         self.home = home
         self.said: dict[int, tuple[int, int | None]] = {}
         self.kills = 0
@@ -48,9 +61,10 @@ class Drill:
             number = len(self.said) + 1
             self.said[number] = (chat, thread)
             pace = self.chance.choice(("0", "0.02", "0.1"))
-            mention = "@gw_bot " if chat == FORUM else ""
+            mention = "@gw_bot " if chat in FORUMS else ""
             text = f"{mention}/stream 2 {pace}\n/say answer {number}."
-            self.fake.user_says(text, chat=chat, user=BEN if chat == BEN else ANA, thread=thread)
+            user = chat if chat in PEOPLE else self.chance.choice(PEOPLE)
+            self.fake.user_says(text, chat=chat, user=user, thread=thread)
             await asyncio.sleep(self.chance.uniform(0.05, 0.25))
 
     async def killer(self) -> None:
