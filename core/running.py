@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from core import turns
@@ -23,6 +22,7 @@ from core.approvals import Approvals
 from core.clock import Clock
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
+from core.guard import guarded
 from core.items import Item, Take
 from core.live import Live
 from core.outbox import Outbox
@@ -112,10 +112,10 @@ class Running:
         if not self._cancelled:
             self._cancelled = True
             self._go.set()
-            self._beside(self._stop, "stop of")
+            self._beside(self._stop(), "stop of")
 
     def steer(self, message_turn: int) -> None:
-        self._beside(partial(self._offer, message_turn), "steering of")
+        self._beside(self._offer(message_turn), "steering of")
 
     # Its life -----------------------------------------------------------------------------
 
@@ -210,8 +210,8 @@ class Running:
         )
         self._patience = Patience(self._life.clock, self._life.limits.idle, self._life.limits.turn)
         beside = [
-            self._beside(live.run, "live view of"),
-            self._beside(self._watch, "limits of"),
+            self._beside(live.run(), "live view of"),
+            self._beside(self._watch(), "limits of"),
         ]
         try:
             async with contextlib.aclosing(self._run.events()) as events:
@@ -358,16 +358,6 @@ class Running:
     async def _tell(self, event: turns.Event | None, *written: rows.Row) -> None:
         await self._take(Item(event=event, rows=written))
 
-    def _beside(
-        self, work: Callable[[], Coroutine[None, None, None]], what: str
-    ) -> asyncio.Task[None]:
+    def _beside(self, work: Coroutine[None, None, None], what: str) -> asyncio.Task[None]:
         """A task beside the talk. A fault in it is logged, and ends neither turn nor gateway."""
-        name = f"{what} turn {self.turn.id}"
-
-        async def guarded() -> None:
-            try:
-                await work()
-            except Exception:
-                log.exception("%s broke", name)
-
-        return self._group.create_task(guarded(), name=name)
+        return guarded(self._group, work, f"{what} turn {self.turn.id}")
