@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from core import restoring, turns
 from core.clock import Clock
 from core.engines.base import Abilities, Engine
+from core.guard import guarded
 from core.items import Item, Said, content
 from core.lanes import Lanes, LaneView
 from core.lanes.board import Mark
@@ -281,7 +282,7 @@ class Runner:
         running = Running(turn, self._life, self.take, self._group)
         self._running[turn.id] = running
         self._idle.clear()
-        task = self._group.create_task(running.live(), name=f"turn {turn.id} in {turn.lane}")
+        task = guarded(self._group, running.live(), f"turn {turn.id} in {turn.lane}")
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._gone(turn.id, running, task))
 

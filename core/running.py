@@ -22,7 +22,7 @@ from core.approvals import Approvals
 from core.clock import Clock
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
-from core.guard import guarded
+from core.guard import fault_of, guarded
 from core.items import Item, Take
 from core.live import Live
 from core.outbox import Outbox
@@ -126,7 +126,8 @@ class Running:
         over = self._group.create_task(self._over.wait(), name=f"end of turn {self.turn.id}")
         try:
             await asyncio.wait((talking, over), return_when=asyncio.FIRST_COMPLETED)
-            await self._settle(self._end or End(Result.CANCELLED, self._quarantine))
+            end = self._end or End(Result.CANCELLED, self._quarantine)
+            await fault_of(self._settle(end), f"end of turn {self.turn.id}")
             await asyncio.wait((talking,))
         finally:
             for task in (over, talking):
