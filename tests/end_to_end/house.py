@@ -179,9 +179,12 @@ class Process:
         )  # fmt: skip
         ready = asyncio.Event()
         self._reading = asyncio.create_task(self._read(ready), name="output of the gateway")
-        async with asyncio.timeout(WITHIN):
-            await ready.wait()
-        assert self._child.returncode is None, "".join(self.lines)
+        await asyncio.wait(
+            (self._reading, waiting := asyncio.create_task(ready.wait(), name="ready")),
+            timeout=WITHIN, return_when=asyncio.FIRST_COMPLETED,
+        )  # fmt: skip
+        waiting.cancel()
+        assert ready.is_set(), "not ready: " + "".join(self.lines[-20:])
 
     async def _read(self, ready: asyncio.Event) -> None:
         stream = self.child.stdout
@@ -191,7 +194,6 @@ class Process:
             with contextlib.suppress(ValueError):
                 if json.loads(line).get("event") == "ready":
                     ready.set()
-        ready.set()
 
     async def end(self, number: signal.Signals, within: float = 30) -> int:
         """Send a signal and wait for the exit; its status."""
