@@ -23,12 +23,16 @@ class Patience:
         self._clock = clock
         self._idle = idle
         self._most = most
-        self._heard = self._began = clock.monotonic()
+        self.begin()
         self._undecided = 0
         self._decided = asyncio.Event()
         self._decided.set()
         self._asked = 0.0
         self._paused = 0.0
+
+    def begin(self) -> None:
+        """Both limits count from now on: what came before was not the engine's."""
+        self._heard = self._began = self._clock.monotonic()
 
     def heard(self) -> None:
         """The engine gave a sign."""

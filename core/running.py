@@ -209,7 +209,7 @@ class Running:
             self._life.previews,
             keyboard,
         )
-        self._patience = Patience(self._life.clock, self._life.limits.idle, self._life.limits.turn)
+        self._patience.begin()
         beside = [
             self._beside(live.run(), "live view of"),
             self._beside(self._watch(), "limits of"),

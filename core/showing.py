@@ -49,7 +49,7 @@ class Choice:
     style: Style = Style.PLAIN
 
 
-def new_button_id() -> str:
+def new_id() -> str:
     """An id nobody can guess, short enough for every platform's buttons."""
     return secrets.token_urlsafe(16)
 
@@ -62,7 +62,7 @@ class Showing:
         ids: Ids,
         channel_of: Callable[[str], Channel],
         clock: Clock,
-        new_id: Callable[[], str] = new_button_id,
+        new_id: Callable[[], str] = new_id,
     ) -> None:
         self._ids = ids
         self._channel_of = channel_of

@@ -23,13 +23,14 @@ from core.engines.processes import Ledger
 from core.intake import Intake
 from core.lane_ids import LOCAL
 from core.people import People
+from core.showing import new_id
 from core.store import rows
 from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import Control, listening
 from gateway.housekeeping import tidy_files
 from gateway.left import remove_left
-from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, new_id, wanted_channels
+from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, wanted_channels
 from gateway.paths import DATABASE
 from gateway.reports import Reports
 from gateway.settings_table import AfterCrash

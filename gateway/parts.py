@@ -5,7 +5,6 @@ From settings to objects that know each other; nothing is started here.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,6 +28,7 @@ from core.people import Lists, People
 from core.preparing import Defaults, Preparing
 from core.runner import Runner
 from core.running import TimeLimits, TurnLife
+from core.showing import new_id
 from core.store import rows
 from core.store.records import Delivery, ProcessRow
 from core.store.store import Store
@@ -41,11 +41,6 @@ from gateway.paths import APPROVALS, OUTGOING
 from gateway.settings_table import Approvers, EngineName
 
 SIDES_IN_ALL = 4
-
-
-def new_id() -> str:
-    """An id nobody can guess, short enough for every platform's buttons."""
-    return secrets.token_urlsafe(16)
 
 
 class StoreLedger:
