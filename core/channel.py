@@ -32,6 +32,7 @@ class ChannelLimits:
     group_rate: float = 20 / 60
     total_rate: float = 30.0
     idempotent_sends: bool = False  # a Send repeated with the same nonce makes no second message
+    finds_sends: bool = False  # Find can tell whether a send arrived
     edits: bool = True
     buttons: bool = True
     stop_button: bool = True  # below previews; a terminal has its keyboard for that
@@ -110,7 +111,21 @@ class OpenThread:
     title: str
 
 
-Action = Send | SendFile | Revise | Delete | Typing | React | Retitle | AnswerPress | OpenThread
+@dataclass(frozen=True, slots=True)
+class Find:
+    """Look for the message that an uncertain Send or SendFile with this nonce may have made.
+
+    ``Done.message_id`` is empty when the message is certainly not there.
+    """
+
+    address: Address
+    nonce: str
+    since: int  # ms; it was not sent before
+
+
+Action = (
+    Send | SendFile | Revise | Delete | Typing | React | Retitle | AnswerPress | OpenThread | Find
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +205,28 @@ class Connection:
         return not self.reason
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The newest message of a thread that was accepted."""
+
+    message_id: str
+    at: int  # ms, by the platform's clock
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """How far a channel that must ask for what it missed had come.
+
+    ``since``: everything the platform sent up to this instant (ms, its clock) was accepted; 0 when
+    it never listened, and then nothing was missed. ``threads``: direct chats and threads in which a
+    message may be for us without a mention; a thread that is missing here was never engaged.
+    """
+
+    since: int = 0
+    threads: Mapping[Address, Mark] = field(default_factory=dict)
+    places: frozenset[str] = frozenset()  # chats in which people may talk to us
+
+
 class Intake(Protocol):
     """What a channel is handed. It acknowledges to its platform only after ``accept`` returned."""
 
@@ -201,6 +238,12 @@ class Intake(Protocol):
 
     def glance(self, incoming: Sequence[Incoming]) -> None:
         """Carry out stops without storing anything; for while ``accept`` waits for the disk."""
+
+    async def marks(self, channel: str) -> Marks:
+        """Where to go on reading, for a platform that does not send again what was missed."""
+
+    def reached(self, channel: str, at: int) -> None:
+        """Everything up to ``at`` (ms, the platform's clock) was handed to ``accept``."""
 
     def connection(self, channel: str, connection: Connection) -> None:
         """Report a change of the connection; ``readyz`` and the log say it."""

@@ -78,6 +78,7 @@ class Message:
     quote: Quote | None = None
     album: str = ""  # pieces that carry the same album id were sent as one
     title: str = ""  # the thread's or chat's title, when the update names it
+    press: str = ""  # what the platform wants answered (an application command), as of a Press
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,23 @@ class Unreadable:
     about: tuple[str, ...] = ()
 
 
-Incoming = Message | Edit | Press | Moved | Titled | Unreadable
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Messages for us that came while nobody listened and that are not run: too old, or too many.
+
+    The thread is told of them. ``labels`` are their first words, oldest first.
+    """
+
+    identity: str
+    address: Address
+    direct: bool
+    count: int
+    oldest: int  # ms
+    newest: int
+    labels: tuple[str, ...] = ()
+
+
+Incoming = Message | Edit | Press | Moved | Titled | Unreadable | Missed
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,12 +120,13 @@ class ChannelContract:
 
     async def test_what_was_not_stored_comes_again_under_the_same_identity(self) -> None:
         async with self.stage() as stage:
-            first, second = RecordingIntake(), RecordingIntake()
+            first = RecordingIntake()
             first.disk(False)
             async with listening(stage.channel, first):
                 await until(lambda: first.connections)
                 await stage.says("keep me", stage.direct)
                 await until(lambda: first.offered)
+            second = RecordingIntake(first)
             async with listening(stage.channel, second):
                 await until(lambda: second.accepted)
             assert not first.accepted
@@ -133,11 +134,12 @@ class ChannelContract:
 
     async def test_what_is_said_while_nobody_listens_arrives_later(self) -> None:
         async with self.stage() as stage:
-            first, second = RecordingIntake(), RecordingIntake()
+            first = RecordingIntake()
             async with listening(stage.channel, first):
                 await stage.says("before", stage.direct)
                 await until(lambda: first.messages)
             await stage.says("while down", stage.direct)
+            second = RecordingIntake(first)
             async with listening(stage.channel, second):
                 await until(lambda: "while down" in second.texts)
 

@@ -6,14 +6,19 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from core.channel import Connection
-from core.messages import Incoming, Message
+from core.channel import Connection, Mark, Marks
+from core.messages import Address, Incoming, Message
 
 T = TypeVar("T")
 
 
 class RecordingIntake:
-    def __init__(self) -> None:
+    """``after`` is the intake of an earlier life: its marks are where this one goes on."""
+
+    def __init__(self, after: RecordingIntake | None = None) -> None:
+        self.since = after.since if after else 0
+        self.threads: dict[Address, Mark] = dict(after.threads) if after else {}
+        self.places: set[str] = set(after.places) if after else set()
         self.accepted: list[Incoming] = []
         self.offered: list[Incoming] = []  # also what was not stored
         self.glanced: list[Incoming] = []
@@ -25,6 +30,17 @@ class RecordingIntake:
         self.offered += incoming
         await self._disk.wait()
         self.accepted += incoming
+        for one in incoming:
+            if isinstance(one, Message):
+                self.places.add(one.address.place)
+                if one.direct or (one.engages and (one.addressed or one.address in self.threads)):
+                    self.threads[one.address] = Mark(one.message_id, one.at)
+
+    async def marks(self, channel: str) -> Marks:
+        return Marks(self.since, dict(self.threads), frozenset(self.places))
+
+    def reached(self, channel: str, at: int) -> None:
+        self.since = max(self.since, at)
 
     def glance(self, incoming: Sequence[Incoming]) -> None:
         self.glanced += incoming
