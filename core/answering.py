@@ -55,7 +55,8 @@ class Answering:
         answer = await self.answer(
             lane, person, spoken, engages=engages, listed=listed, first=first
         )
-        written = self._lane(lane, new)
+        mark = rows.mark(lane.id, message.message_id, message.at)
+        written = (*self._lane(lane, new), mark)
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
             return Answered(self.arriving.side(lane, said, message.identity, written), answer)

@@ -54,6 +54,7 @@ class Arriving:
             written.append(rows.lane_engaged(lane.id, self.ground.clock.now()))
         if lane.person != message.sender:
             written.append(rows.lane_setting(lane.id, "person", message.sender))
+        written.append(rows.mark(lane.id, message.message_id, message.at))
         if message.title and not lane.title and not new:  # a name people gave stays
             written.append(rows.lane_setting(lane.id, "title", clean(message.title)))
         return tuple(written)

@@ -16,12 +16,13 @@ from core import addressing, commands, moving, wording
 from core.addressing import Spoken
 from core.answering import Answering
 from core.arriving import Arriving
-from core.channel import Connection
+from core.channel import Connection, Marks
 from core.editing import Editing
 from core.ground import Ground
-from core.guard import fault_of
+from core.guard import fault_of, guarded
 from core.holding import Holding
 from core.items import Item
+from core.marking import Marking
 from core.messages import (
     Address,
     Edit,
@@ -68,6 +69,7 @@ class Intake:
         self._pressing = Pressing(ground, self._answering, self._arriving)
         self._holding = Holding(ground, self._arriving)
         self._editing = Editing(ground, self._holding)
+        self._marking = Marking(ground)
         self._knocks = Knocks()
         self._bots = Allowance()
         self._stopping = Stopping(ground)
@@ -79,11 +81,13 @@ class Intake:
         """Take over what an earlier process left; before any channel listens."""
         await self.ground.people.load(self.ground.store)
         await self._holding.resume()
+        await self._marking.resume()
 
     async def run(self) -> None:
         """Close groups when their time is over; until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
+            guarded(group, self._marking.run(), "marks")
             await self._holding.run(group)
 
     async def go_on(self, turn: int) -> None:
@@ -116,11 +120,12 @@ class Intake:
         await self._stopping.first(incoming)
         self._holding.forget()
         batch = Batch(_channel(incoming[0]), {})
-        async with self.ground.lock(batch.channel):
-            for one in incoming:
-                await self._alone(one, batch)
-            await self._flush(batch)
-            self._holding.begin(batch.channel)
+        with self._marking.accepting(batch.channel, incoming):
+            async with self.ground.lock(batch.channel):
+                for one in incoming:
+                    await self._alone(one, batch)
+                await self._flush(batch)
+                self._holding.begin(batch.channel)
 
     async def _alone(self, one: Incoming, batch: Batch) -> None:
         """The border of what came in: whatever it breaks, the rest of its batch is taken.
@@ -158,6 +163,14 @@ class Intake:
     def glance(self, incoming: Sequence[Incoming]) -> None:
         """Carry out stops without storing anything; for while ``accept`` waits for the disk."""
         self._stopping.glance(incoming, self._group)
+
+    async def marks(self, channel: str) -> Marks:
+        """Where to go on reading, for a platform that does not send again what was missed."""
+        return await self._marking.marks(channel)
+
+    def reached(self, channel: str, at: int) -> None:
+        """Everything up to ``at`` (ms, the platform's clock) was handed to ``accept``."""
+        self._marking.reached(channel, at)
 
     def connection(self, channel: str, connection: Connection) -> None:
         """Report a change of the connection; ``readyz`` and the log say it."""

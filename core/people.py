@@ -131,6 +131,11 @@ class People:
         """Whether members may talk in this group chat; threads belong to their parent."""
         return self._place(address.place)
 
+    def places(self, channel: str) -> frozenset[str]:
+        """The group chats of a channel in which members may talk, as they are called today."""
+        moved = map(self._moved, self._lists.places | self._places)
+        return frozenset(place for place in moved if place.startswith(f"{channel}:"))
+
     def knows(self, ident: str) -> bool:
         """Whether this is somebody with a role, or a place where members may talk."""
         return self.role(ident) is not Role.NONE or self._place(ident)

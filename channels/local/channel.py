@@ -22,6 +22,7 @@ from core.channel import (
     Connection,
     Delete,
     Done,
+    Find,
     Intake,
     OpenThread,
     React,
@@ -218,6 +219,8 @@ class LocalChannel(Channel):
                 return Done()
             case OpenThread():
                 raise Refused("a local lane has no threads")
+            case Find():
+                raise Refused("what was shown on a terminal is not kept")
             case Typing() | React() | Retitle():
                 return Done()
 

@@ -33,6 +33,7 @@ from core.channel import (
     Delete,
     Done,
     FileTooBig,
+    Find,
     MessageGone,
     OpenThread,
     React,
@@ -86,6 +87,8 @@ class Calls:
                 return await self._answer_press(action)
             case OpenThread():
                 return await self._open_thread(action)
+            case Find():
+                raise Refused("Telegram does not let a bot look for its messages")
 
     async def call(self, request: Awaitable[T]) -> T:
         """Await one call of the library; its errors become the port's."""

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import TypeVar
 
+from core.channel import Mark
 from core.messages import Address
 from core.store.encoding import load_data, load_extra, load_keyboard, load_part
 from core.store.records import (
@@ -25,6 +26,7 @@ from core.store.records import (
     RuleRow,
     SessionRow,
     SettingRow,
+    ThreadMark,
     TurnRow,
     stop_of,
 )
@@ -253,6 +255,24 @@ async def set_aside(store: Reader, limit: int) -> list[tuple[str, int, str]]:
 async def seen(store: Reader, identity: str) -> bool:
     """Whether this message, press or edit was handled already."""
     return bool(await store.fetch("seen.has", identity=identity))
+
+
+async def marks(store: Reader, channel: str, engaged: int) -> list[ThreadMark]:
+    """Direct chats, and threads that were engaged since and need no mention, with their marks."""
+    found = await store.fetch("mark.of_channel", channel=channel, engaged=engaged)
+    return [
+        ThreadMark(
+            Address(channel, row["chat"], row["thread"]),
+            bool(row["direct"]),
+            Mark(row["message_id"], row["at"]),
+        )
+        for row in found
+    ]
+
+
+async def reached(store: Reader) -> dict[str, int]:
+    """By channel, up to when everything was accepted."""
+    return {row["channel"]: row["at"] for row in await store.fetch("reached.list")}
 
 
 async def last_answer(store: Reader, lane: str) -> str:

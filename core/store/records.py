@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from core.channel import Mark
 from core.messages import Address, FileRef, Keyboard, Part, Quote
 from core.turns import Kind, LaneFacts, Origin, Rank, Status, Stop, StopKind, Turn
 
@@ -113,6 +114,15 @@ class MessageRow:
     files: tuple[FileRef, ...] = ()
     quote: Quote | None = None
     album: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadMark:
+    """The newest accepted message of a thread."""
+
+    address: Address
+    direct: bool
+    mark: Mark
 
 
 @dataclass(frozen=True, slots=True)

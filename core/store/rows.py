@@ -417,6 +417,16 @@ def remove_process(pid: int, created: float) -> Row:
     return "process.remove", {"pid": pid, "created": created}
 
 
+def mark(lane: str, message_id: str, at: int) -> Row:
+    """A message of the lane was accepted; the newest one counts. ``at``: the platform's clock."""
+    return "mark.save", {"lane": lane, "message_id": message_id, "at": at}
+
+
+def reached(channel: str, at: int) -> Row:
+    """Everything of the channel up to ``at`` was accepted; it never goes back."""
+    return "reached.save", {"channel": channel, "at": at}
+
+
 def release() -> tuple[Row, ...]:
     """Let go of everything that a restored backup held back."""
     return (

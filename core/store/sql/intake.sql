@@ -27,3 +27,25 @@ WHERE lane = :lane AND answer <> '' AND kind <> 'side' ORDER BY id DESC LIMIT 1;
 SELECT count(*) AS turns, coalesce(sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), 0)
     AS tokens, sum(cost) AS cost
 FROM lane_turns WHERE lane = :lane AND started_at IS NOT NULL;
+
+-- How far a platform was read.
+
+-- name: mark.save
+-- phase: 30
+INSERT INTO marks (lane, message_id, at) VALUES (:lane, :message_id, :at)
+ON CONFLICT (lane) DO UPDATE SET message_id = excluded.message_id, at = excluded.at
+WHERE excluded.at >= marks.at;
+
+-- name: mark.of_channel
+-- Direct chats, and threads in which a message may be for us without a mention.
+SELECT l.chat, l.thread, l.direct, m.message_id, m.at
+FROM lanes l JOIN marks m ON m.lane = l.id
+WHERE l.channel = :channel AND (l.direct = 1 OR (l.engaged_at >= :engaged AND l.listen = 'all'));
+
+-- name: reached.save
+-- phase: 30
+INSERT INTO reached (channel, at) VALUES (:channel, :at)
+ON CONFLICT (channel) DO UPDATE SET at = excluded.at WHERE excluded.at > reached.at;
+
+-- name: reached.list
+SELECT channel, at FROM reached;
