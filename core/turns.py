@@ -425,6 +425,7 @@ class Refusal(StrEnum):
     NOTHING_RUNS = "nothing runs"
     NOT_WAITING = "not waiting"
     OVER = "over already"
+    STOPPING = "stopping already"
     PAUSED = "paused"
     DRAINING = "shutting down"
 
@@ -441,7 +442,7 @@ class News(StrEnum):
     """What a thread or person is told."""
 
     STOPPED = "stopped"  # a stop's or skip's effect, dropped messages named
-    NOTHING = "nothing"  # a stop with nothing to stop
+    NOTHING = "nothing"  # a stop with nothing to stop, or of what is stopping already
     DROPPED = "dropped"
     ENDED = "ended"  # a turn ended otherwise than done
     INTERRUPTED = "interrupted"

@@ -145,6 +145,8 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
             return "That message does not wait any more."
         case Refusal.OVER:
             return "That turn is over already; what runs now goes on."
+        case Refusal.STOPPING:
+            return f"{it} is being stopped already."
         case Refusal.PAUSED:
             return (
                 f"Paused here, so {it} was not started. Ask again when an admin has let it go on, "
@@ -173,7 +175,7 @@ def tell(command: Tell, names: Names) -> str:
         case News.STOPPED:
             return _stopped(command, names)
         case News.NOTHING:
-            return _nothing(command.reason)
+            return _nothing(command.reason, turn)
         case News.DROPPED:
             gone = command.dropped or ((turn,) if turn else ())
             return _dropped(gone, command.by, names) or "Nothing was dropped."
@@ -202,8 +204,10 @@ def tell(command: Tell, names: Names) -> str:
             return _denied(command.reason or Refusal.NOT_YOURS, turn)
 
 
-def _nothing(reason: Refusal | None) -> str:
+def _nothing(reason: Refusal | None, turn: Turn | None) -> str:
     match reason:
+        case Refusal.STOPPING:
+            return refusal(reason, turn.label if turn else "")
         case Refusal.NOTHING_RUNS:
             return "Nothing to skip: nothing runs here."
         case Refusal.NOT_YOURS:

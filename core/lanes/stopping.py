@@ -49,32 +49,38 @@ def stop(lane: Lane, event: StopAsked, step: Step) -> Lane:
 
     Of what waits one's own goes; all of it if an admin asks, or the person whose turn runs.
     A turn that started after the stop was carried out from memory is treated like what waits.
-    A button under a side answer ends that side answer.
+    A button under a side answer ends that side answer. That a turn was stopped is told once.
     """
     by = Stop(StopKind.STOP, event.person)
     if event.turn is not None:
         if not _unfinished(lane, event.turn):
             return lane
         if side := find(lane.sides, event.turn):
-            return _stop_one(lane, side, by, step)
+            return _stop_one(lane, side, by, step, pressed=True)
     main = lane.main if lane.main and not lane.main.status.over else None
     found = event.first or main
     everything = event.admin or (found is not None and found.person == event.person)
     if main and found and main.id != found.id and not (everything or main.person == event.person):
         main = None  # nobody asked for its end
+    offered = lane.waiting
     lane, dropped = _emptied(lane, by, step, everything=everything)
-    withdrawn = any(turn.stop is not None for turn in lane.waiting)
+    withdrawn = any(turn.stop is not None and turn not in offered for turn in lane.waiting)
     ends: list[Turn] = []
+    stopping: list[Turn] = []
     for turn in (main, *lane.sides):
         if turn is not None and not turn.status.over:
-            ends.append(stopped(turn, by, step))
-            lane = lane.with_turn(ends[-1])
-    if not (ends or dropped or withdrawn):
-        others = Refusal.NOT_YOURS if lane.waiting else None
-        step.do(Tell(News.NOTHING, event.lane, by=event.person, reason=others))
-    else:
+            after = stopped(turn, by, step)
+            (stopping if after is turn else ends).append(after)
+            lane = lane.with_turn(after)
+    if ends or dropped or (withdrawn and not stopping):
         about = ends[0] if ends else None
         step.do(Tell(News.STOPPED, event.lane, about, event.person, dropped))
+    elif stopping:
+        if event.turn is None:  # who pressed a button has been answered there
+            _tell_stopping(stopping[0], event.person, step)
+    else:
+        others = Refusal.NOT_YOURS if lane.waiting else None
+        step.do(Tell(News.NOTHING, event.lane, by=event.person, reason=others))
     return lane
 
 
@@ -109,11 +115,20 @@ def drop(lane: Lane, event: DropAsked, step: Step) -> Lane:
     return lane
 
 
-def _stop_one(lane: Lane, turn: Turn, by: Stop, step: Step, *, told: bool = True) -> Lane:
-    turn = stopped(turn, by, step)
-    if told:
-        step.tell(News.STOPPED, turn, by.by)
-    return lane.with_turn(turn)
+def _stop_one(
+    lane: Lane, turn: Turn, by: Stop, step: Step, *, told: bool = True, pressed: bool = False
+) -> Lane:
+    after = stopped(turn, by, step)
+    if told and after is not turn:
+        step.tell(News.STOPPED, after, by.by)
+    elif told and not pressed:
+        _tell_stopping(after, by.by, step)
+    return lane.with_turn(after)
+
+
+def _tell_stopping(turn: Turn, person: str, step: Step) -> None:
+    """The answer to a stop of what is on its way to its end already, whoever sent it there."""
+    step.do(Tell(News.NOTHING, turn.lane, turn, person, reason=Refusal.STOPPING))
 
 
 def _emptied(lane: Lane, by: Stop, step: Step, *, everything: bool) -> tuple[Lane, Queue]:

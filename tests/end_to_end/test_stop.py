@@ -98,12 +98,15 @@ async def test_a_stop_does_not_wait_for_files_that_are_slow_to_come(
         fake.heal()
 
 
-async def test_stops_one_after_the_other_end_one_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("together", [True, False])
+async def test_stops_one_after_the_other_end_one_turn(tmp_path: Path, together: bool) -> None:
     async with quick(tmp_path) as house:
         fake = house.fake
-        await working(house, "/hang on")
+        await working(house, "/ignore-cancel\n/hang on")
         for command in ("/stop", "/stop", "/skip", "!stop"):
             fake.user_says(command)
+            if not together:  # each is fetched and carried out while the turn is still ending
+                await fake.until(lambda: not fake.updates)
         fake.user_says("/say next")
         await fake.until(lambda: fake.texts(ANA)[-1:] == ["next"])
         assert [turn["status"] for turn in await turns(house)] == ["stopped", "done"]

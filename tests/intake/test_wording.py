@@ -49,6 +49,12 @@ def test_a_stop_of_ones_own_turn_does_not_name_its_owner_twice() -> None:
     assert wording.tell(told, name) == 'Ana skipped "fix the tests".'
 
 
+def test_a_stop_of_what_is_stopping_says_so_shortly() -> None:
+    stopping = turn(person=ANA, stop=Stop(StopKind.STOP, ANA), status=Status.RUNNING)
+    told = Tell(News.NOTHING, "lane", stopping, ANA, reason=Refusal.STOPPING)
+    assert wording.tell(told, name) == '"fix the tests" is being stopped already.'
+
+
 def test_one_dropped_message_is_named_with_whose_it_was() -> None:
     told = Tell(News.DROPPED, "lane", turn("one"), ANA)
     assert wording.tell(told, name) == 'Dropped "one" of Ben.'

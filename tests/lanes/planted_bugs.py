@@ -287,6 +287,18 @@ FAULTS = [
         "    if True:\n        step.do(Cancel(turn.id))",
     ),
     Fault(
+        "a stop of a turn that is stopping is told like the first",
+        "core/lanes/stopping.py",
+        "(stopping if after is turn else ends).append(after)",
+        "ends.append(after)",
+    ),
+    Fault(
+        "a skip of a turn that is stopping is told like the first",
+        "core/lanes/stopping.py",
+        "    if told and after is not turn:",
+        "    if told:",
+    ),
+    Fault(
         "a stop is not saved",
         "core/lanes/stopping.py",
         "    return step.save(replace(turn, stop=stop))",

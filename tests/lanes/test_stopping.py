@@ -109,14 +109,84 @@ def test_a_stop_with_nothing_to_stop_is_told_so(known: bool) -> None:
     assert world.out == [Tell(News.NOTHING, "a", by="ann")]
 
 
+def is_told_that_it_stops_already(world: World, turn: int) -> bool:
+    (tell,) = world.said(Tell)
+    about = tell.turn.id if tell.turn else None
+    return (tell.news, tell.reason, about) == (News.NOTHING, Refusal.STOPPING, turn)
+
+
 def test_a_second_stop_is_answered_and_cancels_nothing_again() -> None:
     world = World()
     turn = world.working()
     world.stop()
     world.stop(person="bob")
     assert world.cancels == []
-    assert world.news == [(News.STOPPED, turn)]
+    assert is_told_that_it_stops_already(world, turn)
     assert world.saved[turn].stop == Stop(StopKind.STOP, "ann")
+
+
+@pytest.mark.parametrize("first", ["stop", "skip"])
+@pytest.mark.parametrize("then", ["stop", "skip", "the same skip"])
+@pytest.mark.parametrize("person", ["ann", "bob"])
+def test_that_a_turn_was_stopped_is_told_once_however_it_is_stopped_again(
+    first: str, then: str, person: str
+) -> None:
+    world = World()
+    turn = world.working()
+    if first == "stop":
+        world.stop()
+    else:
+        world.skip()
+    assert world.news == [(News.STOPPED, turn)]
+    if then == "stop":
+        world.stop(person=person)
+    else:
+        world.skip(person=person, turn=turn if then == "the same skip" else None)
+    assert is_told_that_it_stops_already(world, turn)
+
+
+def test_a_later_stop_that_drops_messages_names_them_and_not_the_turn() -> None:
+    world = World()
+    world.working(person="ann")
+    waiting = [world.say(person="cy"), world.say(person="bob")]
+    world.skip(person="ann")
+    world.stop(person="bob")
+    assert world.news == [(News.STOPPED, None)]
+    assert world.dropped == waiting[1:]
+    world.stop(person="ann")
+    assert world.news == [(News.STOPPED, None)]
+    assert world.dropped == waiting[:1]
+
+
+def test_a_later_stop_that_ends_a_side_answer_is_told_of_that() -> None:
+    world = World()
+    turn = world.working()
+    world.skip()
+    side = world.aside()
+    world.stop()
+    assert world.cancels == [side]
+    assert world.news == [(News.STOPPED, side)]
+    world.stop()
+    assert is_told_that_it_stops_already(world, turn)
+
+
+def test_a_stop_button_that_is_pressed_again_says_nothing_in_the_thread() -> None:
+    world = World()
+    turn, side = world.working(), world.aside()
+    world.stop(turn=side)
+    world.stop(turn=side)
+    assert world.out == []
+    world.stop(turn=turn)
+    world.stop(turn=turn, person="bob")
+    assert world.out == []
+
+
+def test_a_stop_of_what_a_newer_message_interrupted_is_told_that_it_ends_already() -> None:
+    world = World()
+    turn = world.working()
+    world.say(person="cy", busy=Busy.INTERRUPT)
+    world.stop(person="bob")
+    assert is_told_that_it_stops_already(world, turn)
 
 
 def test_a_stop_button_does_nothing_once_its_turn_is_over() -> None:
