@@ -47,7 +47,7 @@ def environment(home: Path, fake: FakeTelegram | None, **more: str) -> dict[str,
     settings = {
         "LANEWAY_HOME": str(home),
         "LANEWAY_ENGINE": "acp",
-        "LANEWAY_ACP_COMMAND": f"{sys.executable} {AGENT} --state {state}",
+        "LANEWAY_ACP_COMMAND": f"{sys.executable} -I -S {AGENT} --state {state}",
         "LANEWAY_ADMINS": "telegram:700000001",
         "LANEWAY_MEMBERS": "telegram:700000002",
         "LANEWAY_PLACES": ",".join(f"telegram:{chat}" for chat in (FORUM, GROUP, SUPERGROUP)),
