@@ -42,6 +42,7 @@ COMMANDS = (
     Command("people", "gateway.cli.listing", "list the people who are known", shared=True),
     Command("pair", "gateway.cli.listing", "let a waiting person in", shared=True),
     Command("render", "gateway.cli.render", "show Markdown as the messages it becomes"),
+    Command("when", "gateway.cli.when", "show the next times that a WHEN means"),
     Command("backup", "gateway.cli.copies", "copy the database, also while it runs", shared=True),
     Command("restore", "gateway.cli.copies", "put a copy in the database's place", shared=True),
 )

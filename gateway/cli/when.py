@@ -1,0 +1,56 @@
+"""``laneway when``: the next instants that a WHEN means, one ISO time a line."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime, tzinfo
+
+from core.when import BadWhen, parse, upcoming
+from core.when.grammar import named_zone
+from core.when.plan import instant_of, to_instant
+from gateway import config
+from gateway.trouble import Trouble
+
+COUNT = 5
+
+
+class Refused(Trouble):
+    """What was asked means nothing."""
+
+    status = 2
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("when", metavar="WHEN", help='such as "every day at 09:00"')
+    parser.add_argument("--tz", metavar="ZONE", help="whose local time (LANEWAY_TIMEZONE)")
+    parser.add_argument("--from", metavar="ISO", dest="since", help="reckon from then, not now")
+    parser.add_argument("--count", type=_count, default=COUNT, metavar="N", help="how many")
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= 10_000:
+        raise argparse.ArgumentTypeError("N must be a whole number from 1 to 10000")
+    return int(text)
+
+
+def main(options: argparse.Namespace) -> int:
+    try:
+        zone = named_zone(options.tz) if options.tz else config.load().timezone
+        now = _now(options.since, zone)
+        plan = parse(options.when, zone, now)
+    except BadWhen as refusal:
+        raise Refused(str(refusal)) from None
+    for instant in upcoming(plan, now, options.count):
+        print(plan.local(instant).isoformat(timespec="seconds"))
+    return 0
+
+
+def _now(since: str | None, zone: tzinfo) -> int:
+    """Milliseconds; an ISO time without an offset is a local time of the zone."""
+    if since is None:
+        return to_instant(datetime.now(zone))
+    try:
+        moment = datetime.fromisoformat(since.strip())
+        return instant_of(moment, zone) if moment.tzinfo is None else to_instant(moment)
+    except (ValueError, OverflowError):
+        raise BadWhen(f"--from {since} is no ISO time like 2026-12-24T18:00.") from None
