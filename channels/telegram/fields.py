@@ -1,93 +1,23 @@
-"""Typed access to the JSON of an update, and text by UTF-16 units as Telegram counts it.
+"""Typed access to an update's JSON, and text by UTF-16 units as Telegram counts it.
 
-Absent optional fields have a default; a field of the wrong type is Malformed, whatever it is.
 Pure. It must not know what the fields mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import cast
+from collections.abc import Iterable
 
-Json = Mapping[str, object]
-
-
-class Malformed(ValueError):
-    """An update does not have the shape that Telegram promises."""
-
-
-def as_object(value: object, what: str) -> Json:
-    """The value as a JSON object."""
-    if not isinstance(value, dict):
-        raise Malformed(f"{what} is no object")
-    return cast(Json, value)
-
-
-def obj(parent: Json, key: str) -> Json:
-    """A field that must be there and be an object."""
-    if key not in parent:
-        raise Malformed(f"{key} is missing")
-    return as_object(parent[key], key)
-
-
-def maybe(parent: Json, key: str) -> Json | None:
-    """An object, if the field is there."""
-    value = parent.get(key)
-    return None if value is None else as_object(value, key)
-
-
-def objects(parent: Json, key: str) -> list[Json]:
-    """A list of objects; none when the field is absent."""
-    value = parent.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise Malformed(f"{key} is no list")
-    return [as_object(item, f"an item of {key}") for item in value]
-
-
-def integer(parent: Json, key: str) -> int:
-    """A whole number of at most 64 bits that must be there."""
-    value = maybe_integer(parent, key)
-    if value is None:
-        raise Malformed(f"{key} is missing")
-    return value
-
-
-def maybe_integer(parent: Json, key: str) -> int | None:
-    """A whole number of at most 64 bits, if the field is there."""
-    value = parent.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        raise Malformed(f"{key} is no whole number")
-    return value
-
-
-def number(parent: Json, key: str) -> float:
-    """A number that must be there."""
-    value = parent.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise Malformed(f"{key} is no number")
-    return float(value)
-
-
-def string(parent: Json, key: str) -> str:
-    """Text; empty when the field is absent."""
-    value = parent.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise Malformed(f"{key} is no text")
-    return value
-
-
-def flag(parent: Json, key: str) -> bool:
-    """A truth value; false when the field is absent."""
-    value = parent.get(key, False)
-    if not isinstance(value, bool):
-        raise Malformed(f"{key} is neither true nor false")
-    return value
+from channels.fields import Json as Json
+from channels.fields import Malformed as Malformed
+from channels.fields import as_object as as_object
+from channels.fields import flag as flag
+from channels.fields import integer as integer
+from channels.fields import maybe as maybe
+from channels.fields import maybe_integer as maybe_integer
+from channels.fields import number as number
+from channels.fields import obj as obj
+from channels.fields import objects as objects
+from channels.fields import string as string
 
 
 def units(text: str) -> int:
