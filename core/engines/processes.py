@@ -256,8 +256,9 @@ class Child:
                     return True
             if loop.time() >= deadline or (sooner is not None and sooner.is_set()):
                 return False
-            # a tree cannot be waited for, only its root: so look again, ever more slowly
-            await asyncio.sleep(min(pause, max(0.001, deadline - loop.time())))
+            # only the root of a tree can be waited for: so look again, ever more slowly
+            wait = min(pause, max(0.001, deadline - loop.time()))
+            await (asyncio.sleep(wait) if self._streams.exited.is_set() else self.exited(wait))
             pause = min(pause * 2, 0.05)
 
     async def _signal(self, number: signal.Signals) -> None:

@@ -47,4 +47,15 @@ async def serve(app: Starlette, listener: socket.socket) -> None:
     try:
         await asyncio.Event().wait()
     finally:
+        await _leave(server, listener)
+
+
+async def _leave(server: uvicorn.Server, listener: socket.socket) -> None:
+    """As uvicorn leaves, which waits a tenth of a second even when nobody is connected."""
+    for one in server.servers:
+        one.close()
+    await asyncio.sleep(0)  # a connection that was just taken is known after this
+    if server.server_state.connections or server.server_state.tasks:
         await server.shutdown(sockets=[listener])
+    else:
+        listener.close()
