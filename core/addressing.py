@@ -25,13 +25,18 @@ class Spoken:
     known: bool = True
 
 
-def command(text: str, names: Collection[str], direct: bool) -> Spoken | None:
-    """The command in ``text``, or None when it is a prompt."""
+def command(text: str, names: Collection[str], direct: bool, chosen: bool = False) -> Spoken | None:
+    """The command in ``text``, or None when it is a prompt.
+
+    ``chosen``: the platform itself says that it is one, so a name nobody knows is no prompt.
+    """
     typed = text.strip()
     match = _COMMAND.fullmatch(typed)
     # Names are lower case; keyboards that begin sentences with a capital make /Stop of it.
     if match and not match[3] and match[2].lower() in names:
         return Spoken(match[2].lower(), (match[4] or "").strip(), match[1] == "/")
+    if chosen and match and not match[3]:
+        return Spoken(match[2].lower(), slash=match[1] == "/", known=False)
     word = _WORD.fullmatch(typed)
     if direct and word:
         return Spoken(word[1], slash=typed[0] == "/", known=False)
@@ -63,7 +68,7 @@ def addressed(
     message: Message, lane: LaneRow | None, spoken: Spoken | None, bare_commands: bool, now: int
 ) -> bool:
     """Whether the message is for us."""
-    if message.direct or message.addressed:
+    if message.direct or message.addressed or message.press:
         return True
     if message.engages and engaged(lane, now):
         return True

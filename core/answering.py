@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core import commands, wording
 from core.addressing import Spoken
-from core.arriving import Arriving
+from core.arriving import Arriving, mark
 from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Spent, Values
 from core.commands.knowing import pairing_text
 from core.ground import Ground
@@ -55,8 +55,7 @@ class Answering:
         answer = await self.answer(
             lane, person, spoken, engages=engages, listed=listed, first=first
         )
-        mark = rows.mark(lane.id, message.message_id, message.at)
-        written = (*self._lane(lane, new), mark)
+        written = (*self._lane(lane, new), *mark(message, lane))
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
             return Answered(self.arriving.side(lane, said, message.identity, written), answer)

@@ -17,6 +17,7 @@ from core.addressing import Spoken
 from core.answering import Answering
 from core.arriving import Arriving
 from core.channel import Connection, Marks
+from core.door import Door
 from core.editing import Editing
 from core.ground import Ground
 from core.guard import fault_of, guarded
@@ -28,13 +29,15 @@ from core.messages import (
     Edit,
     Incoming,
     Message,
+    Missed,
     Moved,
     Press,
     Titled,
     Unreadable,
     clean,
 )
-from core.people import Allowance, Knocks, Person, Role
+from core.missed import Missing
+from core.people import Person, Role
 from core.pressing import Pressing
 from core.showing import Action
 from core.stopping import Stopping
@@ -70,8 +73,8 @@ class Intake:
         self._holding = Holding(ground, self._arriving)
         self._editing = Editing(ground, self._holding)
         self._marking = Marking(ground)
-        self._knocks = Knocks()
-        self._bots = Allowance()
+        self._missing = Missing(ground)
+        self._door = Door(ground)
         self._stopping = Stopping(ground)
         self._group: asyncio.TaskGroup | None = None
 
@@ -155,6 +158,7 @@ class Intake:
         address, people = self.ground.people.now_at(one.address), self.ground.people
         known = people.person(one.sender, one.sender_name, one.from_bot).role
         if known and self.ground.may_here(address, one.direct):
+            self._door.say(one, wording.PRESS_BROKE)
             lane = await reads.lane_at(self.ground.store, address)
             meant = addressing.addressed(one, lane, None, False, self.ground.clock.now())
             if lane is not None and meant:
@@ -202,6 +206,10 @@ class Intake:
                 await self._titled(one, batch)
             case Unreadable():
                 self._unreadable(one, batch)
+            case Missed():
+                await self._flush(batch)
+                await self._missing.missed(one)
+                batch.lanes.pop(self.ground.people.now_at(one.address), None)
             case Moved(identity, channel, old, new):
                 await self._flush(batch)
                 await moving.moved(self.ground, channel, old, new, identity)
@@ -222,7 +230,8 @@ class Intake:
         message = replace(message, address=self.ground.people.now_at(message.address))
         people = self.ground.people
         person = people.person(message.sender, message.sender_name, message.from_bot)
-        spoken = addressing.command(message.text, commands.NAMES, message.direct)
+        chosen = bool(message.press)
+        spoken = addressing.command(message.text, commands.NAMES, message.direct, chosen)
         if not person.role:
             await self._stranger(message, spoken, batch)
             return
@@ -233,20 +242,26 @@ class Intake:
         if not self.ground.may_here(message.address, message.direct):
             asks = spoken is not None and spoken.name == "whoami" and person.admin
             if not (asks and for_us):
-                self._knock(message)
+                self._door.unlisted(message)
                 return
         if not for_us and not await self._goes_on(message, lane, spoken):
             return
         if not message.direct and addressing.others_command(message.text, commands.NAMES):
             return
-        if message.from_bot and not self._bot_may(message, spoken):
+        if message.from_bot and not self._door.bot_may(message, spoken):
             return
         if spoken is not None and not message.album:
+            if chosen and not spoken.known:
+                self._door.say(message, commands.nearest_chosen(spoken.name))
+                return
             lane = lane or self._new_lane(message)
             await self._command(message, lane, person, spoken, batch)
             return
         for piece in (*self._holding.claim(message), message):
             await self._prompt(piece, await self._lane(message.address, batch), batch)
+        if chosen:
+            await self._flush(batch)
+            self._door.say(message, wording.TAKEN_PRESS)
 
     async def _goes_on(self, message: Message, lane: LaneRow | None, spoken: Spoken | None) -> bool:
         """Whether it is a piece of something whose earlier piece was for us."""
@@ -260,33 +275,9 @@ class Intake:
     def _new_lane(self, message: Message) -> LaneRow:
         return self.ground.new_lane(message.address, message.direct, clean(message.title))
 
-    def _bot_may(self, message: Message, spoken: Spoken | None) -> bool:
-        """Bots are answered so many times, and never give commands."""
-        if spoken is not None:
-            return False
-        house = self.ground.house
-        allowed, first = self._bots.take(
-            message.sender, self.ground.clock.monotonic(), house.bot_turns, house.bot_seconds
-        )
-        if first:
-            log.warning(
-                "bot %s wrote more than %d messages in %g s; the rest is not answered",
-                message.sender,
-                house.bot_turns,
-                house.bot_seconds,
-            )
-        return allowed
-
     async def _stranger(self, message: Message, spoken: Spoken | None, batch: Batch) -> None:
         """Silence; but somebody unknown can ask, in a direct message, who they are."""
-        if not message.direct and self.ground.people.listed(message.address):
-            bare = self.ground.limits(message.address.channel).bare_commands
-            now = self.ground.clock.now()
-            if not addressing.addressed(message, None, spoken, bare, now):
-                return  # people who talk to each other knock at no door
-        self._knock(message)
-        asks = spoken is not None and spoken.name in ("whoami", "start")
-        if not (asks and message.direct) or message.from_bot:
+        if not self._door.stranger(message, spoken):
             return
         await self._flush(batch)
         lane = await self._lane(message.address, batch)
@@ -295,11 +286,7 @@ class Intake:
         item = await self._answering.pairing(message, lane, new)
         if item is not None:
             await self.ground.take(item)
-
-    def _knock(self, message: Message) -> None:
-        place = message.address.place
-        for line in self._knocks.knock(message.sender, place, self.ground.clock.now()):
-            log.warning("%s", line)
+        self._door.say(message, wording.TAKEN_PRESS if item else wording.STRANGER_PRESS)
 
     # Prompts ------------------------------------------------------------------------------
 
@@ -310,7 +297,8 @@ class Intake:
         written = self._arriving.lane_rows(message, lane, new)
         self._becomes(message, lane, new, batch)
         if told:
-            notice = self.ground.showing.text(lane.id, told, reply_to=message.message_id)
+            reply_to = "" if message.press else message.message_id
+            notice = self.ground.showing.text(lane.id, told, reply_to=reply_to)
             batch.items.append(Item(message.identity, rows=written, deliveries=notice))
             return
         text = addressing.prompt_text(message.text)
@@ -350,6 +338,7 @@ class Intake:
         batch.lanes.pop(message.address, None)  # it may have changed
         if not new:
             return
+        self._door.say(message, wording.TAKEN_PRESS)
         if answered.answer.title:
             self.ground.says.retitle(lane.id, answered.answer.title)
         if answered.answer.reload:
@@ -367,8 +356,7 @@ class Intake:
         ):
             await self._pressing.press(press, person)
             return
-        for line in self._knocks.knock(press.sender, address.place, self.ground.clock.now()):
-            log.warning("%s", line)
+        self._door.knock(press.sender, address.place)
         self._pressing.tell(press, wording.STRANGER_PRESS)
 
     async def _titled(self, titled: Titled, batch: Batch) -> None:

@@ -13,6 +13,7 @@ from core.turns import News, Refusal, Refuse, Status, StopKind, Tell, Turn
 
 Names = Callable[[str], str]  # a person's id to the name others know them by
 
+MISSED_NAMED = 5  # of missed messages
 LABEL_WORDS = 60  # characters of a message that stand for it in notices
 _MARKS = re.compile(r"([\\`*_\[\]<>~|&$])")  # what is markup anywhere in a line
 _BLANKS = re.compile(r"\s+")
@@ -28,6 +29,8 @@ VOICE_UNHEARD = (
 )
 VOICE_REMARK = "(A voice note came with this message; the recording could not be read.)"
 STRANGER_PRESS = "This is not for you."
+UNLISTED_PRESS = "I do not answer in this place. An admin can change that with /whoami."
+TAKEN_PRESS = "Taken."
 UNKNOWN_PRESS = "This button is no longer in use."
 PRESS_BROKE = "That did not work, and nothing was changed; the log of the gateway says more."
 TURN_OVER_PRESS = "That turn is over already."
@@ -301,6 +304,23 @@ def failed(what: str, error: str, *, again: bool = True) -> str:
     if said[-1] not in ".!?…":
         said += "."
     return f"{said} The thread is free: send it again, or something else." if again else said
+
+
+def missed(number: int, oldest: int, newest: int, labels: Sequence[str]) -> str:
+    """Messages that came while nobody listened; ``oldest`` and ``newest``: ms ago."""
+    came = "It came" if number == 1 else "They came"
+    when = f"{duration(newest)} ago"
+    if duration(oldest) != duration(newest):
+        when = f"between {duration(oldest)} and {duration(newest)} ago"
+    missing = f"While I was away I missed {count(number, 'message')} here"
+    said = f"{missing}. {came} {when} and will not run"
+    named = [quoted(label(one)) for one in labels if one.strip()]
+    if not named:
+        return f"{said}. Send again what still matters."
+    rest = number - len(named[:MISSED_NAMED])
+    more = [f"and {rest} more"] if rest > 0 else []
+    listed = "\n".join(f"- {one}" for one in (*named[:MISSED_NAMED], *more))
+    return f"{said}:\n{listed}\n\nSend again what still matters."
 
 
 def too_big(name: str, limit: int) -> str:

@@ -94,6 +94,11 @@ def _command(name: str) -> Command:
     return COMMANDS["help" if name == "start" else name]
 
 
+def nearest_chosen(typed: str) -> str:
+    """The same in private, plain text, to a command that was chosen from a menu or typed there."""
+    return knowing.nearest_chosen_text(typed, COMMANDS)
+
+
 def nearest(typed: str, sign: str = "/") -> str:
     """The answer to a word that looks like a command and is none."""
     return knowing.nearest_text(typed, COMMANDS, sign)

@@ -39,6 +39,13 @@ def nearest_text(typed: str, names: Iterable[str], sign: str) -> str:
     return f"I do not know {sign}{word}. Did you mean {hint}? To send it to the agent, {around}"
 
 
+def nearest_chosen_text(typed: str, names: Iterable[str]) -> str:
+    """The same as plain text, where only a command can be typed."""
+    near = difflib.get_close_matches(typed, sorted(names), 3, 0.5) or ["help"]
+    hint = " or ".join(f"/{name}" for name in near)
+    return f"I do not know /{typed[:40]}. Did you mean {hint}?"
+
+
 def later_text(name: str) -> str:
     """The answer to a command that a later version has."""
     return (

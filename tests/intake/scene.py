@@ -143,7 +143,14 @@ class Decisions:
     asked: list[tuple[int, str, str, bool, bool]] = field(default_factory=list)
 
     async def decide(
-        self, approval: int, choice: str, person: str, may: bool, admin: bool, message_id: str = ""
+        self,
+        approval: int,
+        choice: str,
+        person: str,
+        may: bool,
+        admin: bool,
+        lane: str = "",
+        message_id: str = "",
     ) -> str:
         self.asked.append((approval, choice, person, may, admin))
         return "Decided." if may else "Not you."
@@ -190,6 +197,13 @@ class Scene:
 
     async def mention(self, text: str, sender: str = ANA, **more: Any) -> Message:
         return await self.say(text, sender, chat=LAB, addressed=True, **more)
+
+    async def choose(self, text: str, sender: str = ANA, **more: Any) -> list[str]:
+        """An application command of the platform's own; what the person alone is told."""
+        before = len(self.signs.pressed)
+        message = self.message(text, sender, **more)
+        await self.intake.accept([replace(message, press=f"interaction {message.message_id}")])
+        return [text for _, text in self.signs.pressed[before:]]
 
     async def press(self, button: str, sender: str = ANA, chat: str = "") -> str:
         """Press a button; returns what the person who pressed is told."""

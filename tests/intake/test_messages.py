@@ -268,7 +268,7 @@ async def test_who_breaks_it_without_being_known_is_told_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await scene.say("hello", MAL)
-    monkeypatch.setattr(scene.intake._knocks.__class__, "knock", None)
+    monkeypatch.setattr(scene.intake._door.__class__, "knock", None)
     await scene.say("hello again", MAL)
     assert scene.said == []
 

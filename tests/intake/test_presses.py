@@ -22,6 +22,7 @@ from core.turns import (
     Status,
     Tell,
 )
+from core.wording import PRESS_BROKE
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ABLE, ANA, BEN, LAB, MAL, Scene, opened
 
@@ -267,3 +268,77 @@ async def test_an_approval_is_decided_by_whom_the_settings_name(
         told = await scene.press(button, presser, LAB)
         assert scene.decisions.asked == [(7, "allow", presser, may, admin)]
         assert told == ("Decided." if may else "Not you.")
+
+
+async def test_a_command_of_the_platforms_own_is_taken_shortly_and_answered_in_the_thread(
+    scene: Scene,
+) -> None:
+    assert await scene.choose("/status", chat=LAB) == ["Taken."]
+    assert len(scene.said) == 1
+
+
+async def test_a_chosen_command_that_comes_twice_is_carried_out_once(scene: Scene) -> None:
+    message = replace(scene.message("/status"), press="i1")
+    await scene.intake.accept([message])
+    await scene.intake.accept([message])
+    assert len(scene.said) == 1
+    assert scene.signs.pressed == [("i1", "Taken.")]
+
+
+@pytest.mark.parametrize("where", [{"chat": LAB}, {"chat": "-1005"}, {}])
+async def test_a_strangers_chosen_command_is_refused_in_private(
+    scene: Scene, caplog: pytest.LogCaptureFixture, where: dict[str, str]
+) -> None:
+    assert await scene.choose("/status secret", MAL, **where) == ["This is not for you."]
+    assert scene.said == []
+    assert "not allowed: telegram:700000009" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_stranger_can_choose_to_ask_who_they_are(scene: Scene) -> None:
+    assert await scene.choose("/whoami", MAL) == ["Taken."]
+    assert "Give an admin this code" in scene.said[0]
+    assert await scene.choose("/whoami", MAL) == ["This is not for you."]
+
+
+async def test_a_chosen_command_in_a_place_that_is_not_listed_is_refused_in_private(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    (told,) = await scene.choose("/status", BEN, chat="-1005")
+    assert "An admin can change that with /whoami" in told
+    assert scene.said == []
+    assert "in telegram:-1005, 1 attempt" in caplog.text
+
+
+async def test_an_admin_can_choose_to_let_me_in(scene: Scene) -> None:
+    assert await scene.choose("/whoami", ANA, chat="-1005") == ["Taken."]
+    assert "Allow here" in scene.buttons()
+
+
+@pytest.mark.parametrize("text", ["/stauts", "/stauts now"])
+async def test_a_chosen_command_that_does_not_exist_names_the_nearest_in_private(
+    scene: Scene, text: str
+) -> None:
+    (told,) = await scene.choose(text, chat=LAB)
+    assert told.startswith("I do not know /stauts. Did you mean /status")
+    assert scene.said == []
+    assert await scene.turns() == []
+
+
+async def test_a_chosen_prompt_runs_without_a_mention_once_it_is_stored(scene: Scene) -> None:
+    assert await scene.choose("fix it", BEN, chat=LAB) == ["Taken."]
+    (turn,) = await scene.turns()
+    assert turn.label == "fix it"
+
+
+async def test_a_chosen_stop_ends_what_runs(scene: Scene) -> None:
+    await scene.mention("work")
+    assert await scene.choose("/stop", chat=LAB) == ["Taken."]
+    assert len(scene.rules.cancelled) == 1
+
+
+async def test_a_chosen_command_that_breaks_intake_is_answered(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene.intake._answering.__class__, "command", None)
+    assert await scene.choose("/status") == [PRESS_BROKE]

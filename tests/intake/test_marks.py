@@ -1,0 +1,167 @@
+"""How far a channel was read: what is stored with what was accepted, and where it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from core.channel import Mark
+from core.messages import Address, Message, Moved
+from core.people import Lists
+from core.store import reads
+from core.store.copies import restore
+from tests.fakes.clock import FakeClock
+from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
+
+DAY = 24 * 3600.0
+CHANNEL = "telegram"
+LISTED = frozenset({f"telegram:{LAB}"})
+
+
+async def saved(scene: Scene) -> int:
+    """How far the channel came, as a restart would find it."""
+    while scene.store.busy:
+        await asyncio.sleep(0)
+    return (await reads.reached(scene.store)).get(CHANNEL, 0)
+
+
+async def stuck(scene: Scene, at: int) -> asyncio.Task[Message]:
+    """A message that the disk does not take yet."""
+    scene.rules.stuck = asyncio.Event()
+    task = asyncio.create_task(scene.say("slow", at=at))
+    while not scene.ground.lock(CHANNEL).locked():
+        await asyncio.sleep(0)
+    return task
+
+
+async def test_a_channel_that_never_listened_has_missed_nothing(scene: Scene) -> None:
+    marks = await scene.intake.marks(CHANNEL)
+    assert (marks.since, dict(marks.threads), marks.places) == (0, {}, LISTED)
+
+
+async def test_the_newest_accepted_message_of_a_direct_chat_is_its_mark(scene: Scene) -> None:
+    await scene.say("one")
+    last = await scene.say("two")
+    marks = await scene.intake.marks(CHANNEL)
+    assert marks.threads == {last.address: Mark(last.message_id, last.at)}
+
+
+async def test_an_older_message_that_comes_later_moves_no_mark_back(scene: Scene) -> None:
+    now = scene.clock.now()
+    newest = scene.message("newest", at=now)
+    await scene.intake.accept([newest, scene.message("older", at=now - 5)])
+    await scene.say("older still", at=now - 9)
+    marks = await scene.intake.marks(CHANNEL)
+    assert marks.threads[newest.address] == Mark(newest.message_id, now)
+
+
+async def test_commands_and_messages_that_run_nothing_are_marked_as_well(scene: Scene) -> None:
+    for text in ("hello", "/status", ""):
+        said = await scene.say(text)
+        marks = await scene.intake.marks(CHANNEL)
+        assert marks.threads[said.address].message_id == said.message_id
+
+
+async def test_a_strangers_message_marks_nothing(scene: Scene) -> None:
+    await scene.say("let me in", MAL)
+    await scene.say("/whoami", MAL)
+    assert not (await scene.intake.marks(CHANNEL)).threads
+
+
+async def test_an_engaged_thread_is_named_for_seven_days(scene: Scene, clock: FakeClock) -> None:
+    said = await scene.mention("here", BEN, thread="7", engages=True)
+    await scene.mention("not engaged", BEN, thread="8")
+    assert set((await scene.intake.marks(CHANNEL)).threads) == {said.address}
+    await clock.advance(7 * DAY + 1)
+    assert not (await scene.intake.marks(CHANNEL)).threads
+
+
+async def test_a_thread_that_needs_mentions_is_left_to_its_place(scene: Scene) -> None:
+    await scene.mention("here", BEN, thread="7", engages=True)
+    await scene.mention("/listen mention", BEN, thread="7", engages=True)
+    assert not (await scene.intake.marks(CHANNEL)).threads
+
+
+async def test_a_place_that_is_no_longer_allowed_is_not_asked(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        await scene.mention("here", thread="7", engages=True)
+    lists = Lists(admins=frozenset({ANA}), places=frozenset({"other:1"}))
+    async with opened(tmp_path, clock, lists=lists) as scene:
+        marks = await scene.intake.marks(CHANNEL)
+        assert (dict(marks.threads), marks.places) == ({}, frozenset())
+
+
+async def test_marks_move_with_their_chat(scene: Scene) -> None:
+    said = await scene.mention("here", thread="7", engages=True)
+    await scene.intake.accept([Moved("m1", CHANNEL, LAB, "-1002")])
+    marks = await scene.intake.marks(CHANNEL)
+    assert marks.threads == {Address(CHANNEL, "-1002", "7"): Mark(said.message_id, said.at)}
+    assert marks.places == {"telegram:-1002"}
+
+
+async def test_how_far_a_channel_came_is_known_at_once_and_after_a_restart(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        said = await scene.say("hello")
+        for at in (5_000, 4_000):
+            scene.intake.reached(CHANNEL, at)
+        assert (await scene.intake.marks(CHANNEL)).since == 5_000
+    async with opened(tmp_path, clock) as scene:
+        marks = await scene.intake.marks(CHANNEL)
+        assert (marks.since, set(marks.threads)) == (5_000, {said.address})
+
+
+async def test_how_far_a_channel_came_is_saved_every_ten_seconds_at_most(
+    scene: Scene, clock: FakeClock
+) -> None:
+    scene.intake.reached(CHANNEL, 1_000)
+    await clock.settle()
+    assert await saved(scene) == 1_000
+    for at in range(2_000, 9_000, 1_000):
+        scene.intake.reached(CHANNEL, at)
+        await clock.advance(1.0)
+    assert await saved(scene) == 1_000
+    await clock.advance(5.0)
+    assert await saved(scene) == 8_000
+
+
+async def test_nothing_counts_as_accepted_before_it_is_stored(scene: Scene) -> None:
+    waiting = await stuck(scene, at=3_000)
+    scene.intake.reached(CHANNEL, 9_000)
+    await asyncio.sleep(0)
+    assert await saved(scene) == 2_999
+    assert scene.rules.stuck is not None
+    scene.rules.stuck.set()
+    await waiting
+    assert (await scene.intake.marks(CHANNEL)).since == 9_000
+
+
+async def test_what_was_given_up_is_read_again_after_the_channel_asked(scene: Scene) -> None:
+    waiting = await stuck(scene, at=3_000)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    scene.rules.stuck = None
+    scene.intake.reached(CHANNEL, 9_000)
+    assert (await scene.intake.marks(CHANNEL)).since == 2_999
+    await scene.say("cut off", at=3_000)
+    scene.intake.reached(CHANNEL, 9_500)
+    assert (await scene.intake.marks(CHANNEL)).since == 9_500
+
+
+async def test_marks_come_back_with_a_backup(tmp_path: Path, clock: FakeClock) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    async with opened(first, clock) as scene:
+        said = await scene.say("hello")
+        scene.intake.reached(CHANNEL, 5_000)
+        await clock.settle()
+        assert await saved(scene) == 5_000
+        await scene.store.backup(tmp_path / "copy.db")
+    restore(tmp_path / "copy.db", second / "laneway.db", clock.now())
+    async with opened(second, clock) as scene:
+        marks = await scene.intake.marks(CHANNEL)
+        assert (marks.since, set(marks.threads)) == (5_000, {said.address})
