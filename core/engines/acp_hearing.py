@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from core.engines.acp_plain import (
-    COST_MOST,
     Json,
     as_sent,
     items,
@@ -26,13 +25,12 @@ from core.engines.acp_plain import (
     words,
 )
 from core.engines.acp_words import title_of
-from core.engines.base import Event, FileMade, Text, Thought, ToolEnded, ToolStarted, Usage
+from core.engines.base import Event, FileMade, Thought, ToolEnded, ToolStarted, Usage
+from core.engines.speech import Meter, Speech
 
 OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory
 THOUGHT_MOST = 4000  # characters of one piece
-ANSWER_MOST = 10_000_000  # characters of one turn's answer
 FILES_MOST = 100  # files and pictures of one turn
-CUT = "\n\n(This answer was longer than ten million characters; the rest was left out.)"
 TOO_MANY_FILES = "\n\n(More than 100 files were made in this turn; the later ones were not sent.)"
 IMAGE_SUFFIX = {
     "image/png": ".png",
@@ -59,16 +57,11 @@ class Picture:
 class Ear:
     """Listens to the updates of one turn; remembers just enough to make sense of the next."""
 
-    spent_before: float | None = None  # the session's total when the turn began
-    total: float | None = None  # its newest total
+    meter: Meter = field(default_factory=Meter)  # of the session's total cost
     calls: dict[str, dict[str, Any]] = field(default_factory=dict)  # open tool calls
-    _spent: float = 0.0  # of earlier counters of this turn
     _tokens: tuple[int, int] = (0, 0)
-    _length: int = 0  # of the answer so far
-    _last: str = ""  # its last character
-    _half: str = ""  # the first half of a character that was cut in two
+    _speech: Speech = field(default_factory=Speech)
     _files: int = 0
-    _tool_since: bool = False
 
     def hear(self, update: Json) -> Iterator[Event | Picture]:
         match update.get("sessionUpdate"):
@@ -87,7 +80,7 @@ class Ear:
     def _chunk(self, content: Json) -> Iterator[Event | Picture]:
         match content.get("type"):
             case "text":
-                yield from self._say(as_sent(content.get("text")))
+                yield from self._speech.say(as_sent(content.get("text")))
             case "resource_link":
                 if made := _linked(content):
                     yield from self._hand_over(made)
@@ -95,31 +88,12 @@ class Ear:
                 if picture := _picture(content):
                     yield from self._hand_over(picture)
 
-    def _say(self, text: str) -> Iterator[Event]:
-        """A piece of the answer. Agents cut it anywhere, also in the middle of a character."""
-        text = self._half + text
-        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        text = words(text[: len(text) - len(self._half)])
-        room = ANSWER_MOST - self._length
-        if not text or room <= 0:
-            return
-        self._length += len(text)
-        apart = self._apart(text)
-        self._last = text[-1]
-        yield Text(apart + (text if len(text) <= room else text[:room] + CUT))
-
     def _hand_over(self, made: FileMade | Picture) -> Iterator[Event | Picture]:
         self._files += 1
         if self._files <= FILES_MOST:
             yield made
         elif self._files == FILES_MOST + 1:
-            yield from self._say(TOO_MANY_FILES)
-
-    def _apart(self, text: str) -> str:
-        """Words before and after a tool are two messages of the agent: a paragraph between them."""
-        between = self._tool_since and bool(self._last.strip()) and not text[0].isspace()
-        self._tool_since = False
-        return "\n\n" if between else ""
+            yield from self._speech.say(TOO_MANY_FILES)
 
     def _tool(self, update: Json) -> Iterator[Event]:
         number = name(update.get("toolCallId"))
@@ -130,7 +104,7 @@ class Ear:
         self._remember(number, update)
         call = self.calls[number]
         title = title_of(call)
-        self._tool_since = True
+        self._speech.apart()
         if not known:
             yield ToolStarted(number, title)
         if over:
@@ -161,15 +135,12 @@ class Ear:
         return {**known, **{name: value for name, value in call.items() if value is not None}}
 
     def count(self, update: Json) -> bool:
-        """Take in a session's total cost. A total that falls is a new counter, from zero."""
+        """Take in a session's total cost."""
         cost = mapping(update.get("cost"))
         amount = money(cost.get("amount"))
         if amount is None or cost.get("currency") != "USD":
             return False
-        if self.total is not None and amount < self.total:
-            self._spent += self.total - (self.spent_before or 0.0)
-            self.spent_before = 0.0
-        self.total = amount
+        self.meter.count(amount)
         return True
 
     def count_tokens(self, result: Json) -> bool:
@@ -181,11 +152,7 @@ class Ear:
         return True
 
     def usage(self) -> Usage:
-        cost = None
-        if self.total is not None:
-            spent = self._spent + self.total - (self.spent_before or 0.0)
-            cost = min(max(spent, 0.0), COST_MOST)
-        return Usage(*self._tokens, cost=cost)
+        return Usage(*self._tokens, cost=self.meter.cost)
 
 
 def _linked(content: Json) -> FileMade | None:

@@ -6,23 +6,15 @@ back by its own pipe. Knows no session, no event and no lane.
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from core.engines.base import EngineError
-from core.engines.processes import Child, LineTooLong
+from core.engines.lines import Gone, Json, Lines, json_object
+from core.engines.processes import Child
 
-log = logging.getLogger("laneway.engine")
-
-Json = Mapping[str, Any]
 METHOD_NOT_FOUND = -32601
-
-
-class Gone(EngineError):
-    """The agent's output ended."""
+UPDATES = b'"session/update"'  # output of a tool, say: nothing waits for it
 
 
 class Refused(EngineError):
@@ -74,6 +66,7 @@ class Peer:
 
     def __init__(self, child: Child) -> None:
         self.child = child
+        self._lines = Lines(child, [UPDATES])
         self._last = 0
 
     def request(self, method: str, params: Json) -> int | None:
@@ -111,32 +104,20 @@ class Peer:
     async def read(self) -> Incoming:
         """The next message; what is none is skipped. Raises Gone at the end of the output."""
         while True:
-            try:
-                line = await self.child.read_line()
-            except EOFError as end:
-                raise Gone("the agent's output ended") from end
-            except LineTooLong as long:
-                if b'"session/update"' in long.head:
-                    continue  # output of a tool, say: nothing waits for it
-                raise
-            if (message := parse(line)) is not None:
+            if (message := _message(await self._lines.read())) is not None:
                 return message
 
     def _write(self, message: Json) -> bool:
-        line = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
-        return self.child.write(line.encode(errors="replace"))
+        return self._lines.write(message)
 
 
 def parse(line: bytes) -> Incoming | None:
-    """One line as a message; None for what is not one (agents also print logs there)."""
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        if line.strip():
-            log.debug("a line of the agent is no message: %.200r", line)
-        return None
-    if not isinstance(data, dict):
-        return None
+    """One line as a message; None for what is not one."""
+    data = json_object(line)
+    return None if data is None else _message(data)
+
+
+def _message(data: Json) -> Incoming | None:
     number, method = data.get("id"), data.get("method")
     params = data.get("params")
     params = params if isinstance(params, dict) else {}

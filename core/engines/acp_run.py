@@ -1,7 +1,6 @@
-"""One turn of an ACP agent: from the open session to ``Finished``, and the end of its processes.
+"""One turn of an ACP agent: what is asked of it, and what it says, as events.
 
-The iteration of ``events`` is the only reader of the agent; ``answer`` and ``stop`` only write to
-it. So nothing is read faster than it is taken, and no task is needed beside the caller's own.
+How its process comes and goes is that of every agent program (``agent_run.py``).
 """
 
 from __future__ import annotations
@@ -9,35 +8,33 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import signal
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from core import inside
 from core.engines.acp_hearing import Ear, Picture
-from core.engines.acp_peer import Ask, Gone, Incoming, Note, Peer, Refused, Response
+from core.engines.acp_peer import Ask, Incoming, Note, Peer, Refused, Response
 from core.engines.acp_plain import Json, items, mapping
 from core.engines.acp_prompt import blocks
 from core.engines.acp_session import Opened, decline
 from core.engines.acp_words import can_allow, command_of, outcome, title_of
+from core.engines.agent_run import AgentRun
 from core.engines.base import (
     ApprovalAsked,
     ApprovalWithdrawn,
     Decision,
-    EngineError,
-    EngineUnready,
     Event,
     FileMade,
     Finished,
     Request,
-    Started,
     SteerSettled,
     Text,
     Unsent,
 )
+from core.engines.lines import Gone
 from core.engines.processes import Child, LineTooLong
+from core.engines.speech import Meter
 from core.turns import Result
 
 if TYPE_CHECKING:
@@ -54,57 +51,20 @@ CUT_OFF = {
 }
 
 
-class AcpRun:
+class AcpRun(AgentRun[Opened]):
     """A turn that begins when ``events`` is iterated."""
 
     def __init__(self, engine: AcpEngine, request: Request) -> None:
+        super().__init__(engine, request)
         self._engine = engine
-        self._request = request
-        self._claims = (f"{request.turn}",) if request.read_only else _claims(request)
-        self._opening = asyncio.Lock()  # held while a process may come into being
-        self._child: Child | None = None
         self._peer: Peer | None = None
         self._ear = Ear()
-        self._begun = self._over = self._prompted = self._well = self._denied = False
-        self._stopping = asyncio.Event()
-        self._answered = asyncio.Event()
-        self._questions = itertools.count(1)
-        self._open: dict[str, tuple[int | str, Sequence[Json]]] = {}  # approval → its request
+        self._denied = False
+        self._open_asks: dict[str, tuple[int | str, Sequence[Json]]] = {}  # approval → its request
         self._steers: list[SteerSettled] = []
-        self._grace = engine.grace
-        self._session = ""
-        self.quarantine = ""  # why this turn's session may never be used again
-
-    # The port -------------------------------------------------------------------------------
-
-    async def events(self) -> AsyncGenerator[Event, None]:
-        if self._begun:
-            raise RuntimeError("the events of a run are iterated once")
-        self._begun = True
-        if not self._engine.claim(*self._claims):
-            self._over = True
-            yield Unsent("The agent is still at work in this lane, or is being closed.")
-            return
-        opened: Opened | None = None
-        try:
-            try:
-                opened = await self._opened()
-            except EngineError as error:
-                yield await self._unopened(error)
-                return
-            if opened is None:
-                yield Finished(Result.CANCELLED)
-                return
-            self._session = opened.session
-            yield Started(opened.session, opened.model, opened.resumed)
-            async with aclosing(self._turn(opened)) as turn:
-                async for event in turn:
-                    yield event
-        finally:
-            await self._leave(opened)
 
     def answer(self, approval: str, decision: Decision) -> None:
-        asked = self._open.pop(approval, None)
+        asked = self._open_asks.pop(approval, None)
         if asked is None or self._peer is None:
             return
         number, options = asked
@@ -114,84 +74,25 @@ class AcpRun:
     async def steer(self, turn: int, text: str) -> None:
         self._steers.append(SteerSettled(turn, taken=False))  # the protocol has no such word
 
-    async def stop(self, grace: float) -> None:
-        if not self._stopping.is_set():
-            self._stopping.set()
-            self._grace = grace
-            for approval in list(self._open):  # some agents wait for these before they obey
-                self.answer(approval, Decision.CANCEL)
-            if self._prompted and self._peer is not None and not self._over:
-                self._peer.notify("session/cancel", {"sessionId": self._session})
-        async with self._opening:
-            child = self._child
-        if child is not None:
-            await self._end(child, grace, wait=self._prompted)
+    def _interrupt(self) -> None:
+        for approval in list(self._open_asks):  # some agents wait for these before they obey
+            self.answer(approval, Decision.CANCEL)
+        if self._prompted and self._peer is not None and not self._over:
+            self._peer.notify("session/cancel", {"sessionId": self._session})
 
-    # Opening --------------------------------------------------------------------------------
-
-    async def _opened(self) -> Opened | None:
-        """The lane's warm session, or one in a new process; None when stopped meanwhile."""
-        try:
-            async with asyncio.timeout(self._engine.patience):
-                return await self._warm() or await self._cold()
-        except TimeoutError as late:
-            raise EngineUnready(
-                f"The agent did not open a session within {self._engine.patience:.0f} seconds. "
-                "Check it with `laneway doctor`."
-            ) from late
-
-    async def _warm(self) -> Opened | None:
-        request = self._request
-        async with self._opening:
-            opened = None if request.read_only else await self._engine.take_warm(request.lane)
-            if opened is None:
-                return None
-            self._child, self._peer = opened.child, opened.peer
-            fits = (
-                bool(request.session)
-                and opened.session == request.session
-                and opened.folder == request.folder
-                and opened.child.exit_code is None
-                and not self._stopping.is_set()
-            )
-        if fits:
-            try:
-                await self._engine.set_up(opened, request)
-            except (Gone, LineTooLong):
-                log.info("the warm agent of %s had died", request.lane)
-            else:
-                opened.resumed = True
-                return None if self._stopping.is_set() else opened
-        await self._end(opened.child, self._grace)
-        return None
-
-    async def _cold(self) -> Opened | None:
-        async with self._opening:
-            if self._stopping.is_set():
-                return None
-            self._child = await self._engine.spawn(self._request.lane, self._request.folder)
-            self._peer = Peer(self._child)
-        opened = await self._engine.open(self._child, self._request)
+    async def _open(self, child: Child) -> Opened:
+        opened = await self._engine.open(child, self._request)
         self._peer = opened.peer
-        return None if self._stopping.is_set() else opened
+        return opened
 
-    async def _unopened(self, error: EngineError) -> Event:
-        """A connection that broke may work the next time; what has to be put right does not."""
-        if self._stopping.is_set():
-            return Finished(Result.CANCELLED)
-        if isinstance(error, Gone) and self._child is not None:
-            await self._child.exited(1.0)
-            self._log_stderr(self._child)
-            how = _how_it_ended(self._child)
-            return Unsent(
-                f"The agent ended before it was ready{how}. Check it with `laneway doctor`."
-            )
-        return Finished(Result.FAILED, self._engine.plain(str(error)))
+    async def _wake(self, kept: Opened) -> None:
+        self._peer = kept.peer
+        await self._engine.set_up(kept, self._request)
 
     # The turn -------------------------------------------------------------------------------
 
     async def _turn(self, opened: Opened) -> AsyncGenerator[Event, None]:
-        self._ear = Ear(spent_before=opened.spent, total=opened.spent)
+        self._ear = Ear(Meter(opened.spent, opened.spent))
         prompt = await asyncio.to_thread(blocks, self._request, images=opened.declared.images)
         if self._stopping.is_set():
             yield Finished(Result.CANCELLED)
@@ -255,18 +156,18 @@ class AcpRun:
             peer.reply(ask.id, outcome(options, Decision.DENY))
             return
         approval = f"{self._request.turn}-{next(self._questions)}"
-        self._open[approval] = (ask.id, options)
+        self._open_asks[approval] = (ask.id, options)
         yield ApprovalAsked(approval, title_of(call), command)
 
     def _withdrawn(self, number: object) -> Iterator[Event]:
-        for approval, (asked, _) in list(self._open.items()):
+        for approval, (asked, _) in list(self._open_asks.items()):
             if asked == number:
                 self.answer(approval, Decision.CANCEL)
                 yield ApprovalWithdrawn(approval)
 
     def _closing(self) -> Iterator[Event]:
         """What has to be settled before the last event."""
-        for approval in list(self._open):
+        for approval in list(self._open_asks):
             self.answer(approval, Decision.CANCEL)
             yield ApprovalWithdrawn(approval)
         yield from self._steers
@@ -300,17 +201,6 @@ class AcpRun:
             Result.FAILED, self._engine.plain(f"The agent reported an error: {error}{detail}")
         )
 
-    async def _lost(self, child: Child, error: Exception) -> Event:
-        if self._stopping.is_set():
-            return Finished(Result.CANCELLED)
-        self._log_stderr(child)
-        if isinstance(error, LineTooLong):
-            return Finished(Result.FAILED, str(error))
-        await child.exited(1.0)
-        return Finished(
-            Result.FAILED, f"The agent ended in the middle of its work{_how_it_ended(child)}."
-        )
-
     def _save(self, picture: Picture, number: int) -> Event:
         inner = PurePosixPath("outbox", f"turn-{self._request.turn}-{number}{picture.suffix}")
         try:
@@ -320,62 +210,9 @@ class AcpRun:
             return Text(f"\n\n(A picture of the agent could not be saved as {inner}.)\n\n")
         return FileMade(path, path.name)
 
-    # The end --------------------------------------------------------------------------------
-
-    async def _leave(self, opened: Opened | None) -> None:
-        """Hand the process back warm, or see the end of everything it started."""
-        self._over = True
-        reusable = self._well and not self._request.read_only and not self._stopping.is_set()
-        try:
-            if opened is not None:
-                await self._remember(opened)
-            if self._child is None:
-                return
-            if reusable and opened is not None:
-                self._child = None
-                await self._engine.keep_warm(self._request.lane, opened)
-            else:
-                await self._end(self._child, self._grace)
-        except BaseException:
-            if self._child is not None:
-                self._child.kill()  # whatever cut this short, nothing may be left behind
-            raise
-        finally:
-            self._engine.release(*self._claims)
-
     async def _remember(self, opened: Opened) -> None:
-        if self._ear.total is not None and self._ear.total != opened.spent:
-            opened.spent = self._ear.total
+        total = self._ear.meter.total
+        if total is not None and total != opened.spent:
+            opened.spent = total
             self._engine.learn(opened.declared, cost=True)
-            await asyncio.to_thread(self._engine.totals.write, opened.session, opened.spent)
-
-    async def _end(self, child: Child, grace: float, *, wait: bool = False) -> None:
-        survivors = await child.end(grace, answered=self._answered if wait else None)
-        if survivors and not self.quarantine:
-            pids = ", ".join(map(str, survivors))
-            self.quarantine = f"processes of its agent would not end: {pids}"
-            log.error("%s: %s", self._request.lane, self.quarantine)
-            if self._prompted:
-                self._engine.quarantined.add(self._session)
-
-    def _log_stderr(self, child: Child) -> None:
-        if tail := child.stderr_tail.strip():
-            said = self._engine.redact(tail)[-2000:]
-            log.info("the agent's error output of %s: %s", self._request.lane, said)
-
-
-def _claims(request: Request) -> tuple[str, ...]:
-    session = (f"session {request.session}",) if request.session else ()
-    return (f"lane {request.lane}", *session)
-
-
-def _how_it_ended(child: Child) -> str:
-    code = child.exit_code
-    if code is None:
-        return ""
-    if code < 0:
-        try:
-            return f" (ended by {signal.Signals(-code).name})"
-        except ValueError:
-            return f" (ended by signal {-code})"
-    return f" (exit code {code})"
+            await asyncio.to_thread(self._engine.totals.write, opened.session, total)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.engines.acp_hearing import Ear
-from core.engines.acp_peer import METHOD_NOT_FOUND, Ask, Gone, Note, Peer, Refused
+from core.engines.acp_peer import METHOD_NOT_FOUND, Ask, Note, Peer, Refused
 from core.engines.acp_plain import Json, mapping, name, session_id
 from core.engines.acp_words import (
     Choice,
@@ -28,6 +27,7 @@ from core.engines.acp_words import (
 )
 from core.engines.base import Approvals, EngineUnready, Request
 from core.engines.processes import Child
+from core.engines.speech import Meter
 
 log = logging.getLogger("laneway.engine")
 
@@ -100,11 +100,11 @@ class Between:
 
     def __init__(self, peer: Peer, spent: float | None = None) -> None:
         self._peer = peer
-        self._ear = Ear(total=spent)
+        self._ear = Ear(Meter(total=spent))
 
     @property
     def spent(self) -> float | None:
-        return self._ear.total
+        return self._ear.meter.total
 
     def hear(self, message: Note | Ask) -> None:
         if isinstance(message, Ask):
@@ -278,29 +278,3 @@ async def _choose(opened: Opened, choice: Choice, value: str, between: Between) 
     for told in (now.mode, now.model, now.effort):
         if told and choice.option and told.option == choice.option and told.current != value:
             raise EngineUnready(f"The agent did not take “{value}”; it stays at “{told.current}”.")
-
-
-class Totals:
-    """What each session has cost so far, kept in small files.
-
-    Agents tell a session's total, and go on counting after a resume; without the last total the
-    first turn after a restart would be charged with all that went before.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def _file(self, session: str) -> Path:
-        return self._folder / hashlib.sha256(session.encode()).hexdigest()[:32]
-
-    def read(self, session: str) -> float | None:
-        with contextlib.suppress(OSError, ValueError):
-            return float(self._file(session).read_text())
-        return None
-
-    def write(self, session: str, total: float) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._file(session).write_text(repr(total))
-
-
-__all__ = ["Between", "Gone", "Opened", "ToolServer", "Totals", "decline", "greet", "open_session"]

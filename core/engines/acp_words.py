@@ -6,13 +6,12 @@ are newer or older than any schema; nothing here asks for an agent's name.
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.engines.acp_plain import Json, as_sent, items, mapping, name, words
+from core.engines.asking import change, command_lines, plain_json, whole
 from core.engines.base import Abilities, Approvals, Decision
 
 # Modes as agents name them. The first one that an agent declares is set, after every opening of a
@@ -42,7 +41,6 @@ FULL_MODES = (  # set only when a person chose never to be asked
 SELF_APPROVING_MODES = frozenset(
     {*FULL_MODES, "auto", "agent", "acceptEdits", "accept-edits", "autoEdit", "auto-edit"}
 )
-COMMAND_MOST = 2_000_000  # characters of a command that a person can be asked about
 
 
 # What an agent declares -------------------------------------------------------------------
@@ -177,50 +175,23 @@ def command_of(call: Json, folder: Path) -> str:
     "" when it cannot be shown to anybody in full.
     """
     try:
-        told = _told(call, folder)
+        return whole(_told(call, folder))
     except RecursionError:  # nested without end
         return ""
-    return words(told.replace("\0", "␀")) if len(told) <= COMMAND_MOST else ""
 
 
 def _told(call: Json, folder: Path) -> str:
     raw = call.get("rawInput")
     parts = []
     if isinstance(raw, dict):
-        parts += _raw_input(raw, folder)
+        parts += command_lines(raw, folder)
     elif raw:
-        parts.append(raw if isinstance(raw, str) else _plain_json(raw))
+        parts.append(raw if isinstance(raw, str) else plain_json(raw))
     for content in items(call.get("content")):
         if content.get("type") == "diff":
-            parts.append(_diff(content))
+            parts.append(
+                change(content.get("path"), content.get("oldText"), content.get("newText"))
+            )
     if not parts:
         parts += [as_sent(place.get("path")) for place in items(call.get("locations"))]
     return "\n".join(filter(None, parts)) or as_sent(call.get("title")) or "(not told)"
-
-
-def _raw_input(raw: Json, folder: Path) -> list[str]:
-    command = raw.get("command") or raw.get("cmd")
-    if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        command = shlex.join(command)
-    if not isinstance(command, str):
-        return [_plain_json(raw)] if raw else []
-    parts = [command]
-    where = raw.get("cwd") or raw.get("workdir")
-    if isinstance(where, str) and Path(where) != folder:
-        parts.append(f"(in {where})")
-    told = {"command", "cmd", "cwd", "workdir", "description"}
-    if rest := {name: value for name, value in raw.items() if name not in told}:
-        parts.append(_plain_json(rest))
-    return parts
-
-
-def _diff(content: Json) -> str:
-    old, new = content.get("oldText"), content.get("newText")
-    lines = [f"write {as_sent(content.get('path'))}"]
-    lines += [f"- {line}" for line in as_sent(old).splitlines()]
-    lines += [f"+ {line}" for line in as_sent(new).splitlines()]
-    return "\n".join(lines)
-
-
-def _plain_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.engines.acp_words import COMMAND_MOST
+from core.engines.asking import COMMAND_MOST
 from core.engines.base import (
     ApprovalAsked,
     Approvals,

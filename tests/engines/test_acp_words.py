@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.engines.acp_hearing import (
-    ANSWER_MOST,
-    CUT,
     FILES_MOST,
     OPEN_CALLS,
     THOUGHT_MOST,
@@ -23,7 +21,6 @@ from core.engines.acp_hearing import (
 from core.engines.acp_peer import Ask, Note, Response, parse
 from core.engines.acp_plain import NAME_MOST, session_id
 from core.engines.acp_words import (
-    COMMAND_MOST,
     Choice,
     asks_nobody,
     choices,
@@ -32,6 +29,7 @@ from core.engines.acp_words import (
     mode_for,
     outcome,
 )
+from core.engines.asking import COMMAND_MOST
 from core.engines.base import (
     Abilities,
     Approvals,
@@ -42,6 +40,7 @@ from core.engines.base import (
     ToolStarted,
     Usage,
 )
+from core.engines.speech import ANSWER_MOST, CUT
 
 HERE = Path("/srv/space")
 
