@@ -14,7 +14,7 @@ The contract of ``Run.events()``, checked by one test class over every engine:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -52,6 +52,41 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool of the gateway as agents are told of it. ``schema`` is JSON Schema of an object."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReply:
+    text: str
+    failed: bool = False
+
+
+class Toolbox(Protocol):
+    """What a running agent may ask of the gateway. It works only while its turn runs.
+
+    An engine whose agent speaks MCP hands it ``url`` (streamable HTTP on loopback) and ``token``
+    (a bearer token that stays the same for all turns of a session; never in an argument list); one
+    that calls tools itself uses ``call``.
+    """
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def token(self) -> str: ...
+
+    def offered(self) -> Sequence[ToolSpec]: ...
+
+    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolReply:
+        """Never raises: what cannot be done is a reply that failed, in words for the agent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Everything a turn needs, frozen when it starts."""
 
@@ -65,6 +100,7 @@ class Request:
     model: str = ""
     effort: str = ""
     read_only: bool = False  # a side answer: fork of the session, hard read-only
+    toolbox: Toolbox | None = None
 
 
 # Events -----------------------------------------------------------------------------------
