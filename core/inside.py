@@ -86,6 +86,33 @@ def take_out(root: Path, path: Path, into: Path, most: int) -> Path:
     return copy
 
 
+def read(root: Path, path: Path, most: int) -> bytes:
+    """A regular file's bytes from inside ``root``, at most so many. Raises NotInside, OSError."""
+    with _opened(root, path) as source:
+        return source.read(most)
+
+
+def walk(root: Path, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, list[str], list[str]]]:
+    """Each folder below ``path`` with the names of its folders and regular files, both in order.
+
+    No link is followed. Folders that are taken out of the list are not looked into. Raises
+    NotInside for a path that is no folder inside; what cannot be read below it is passed over.
+    """
+    parts = [part for part in path.parts if part != "."]
+    with _down(root, parts) as top:
+        for inner, folders, names, held in os.fwalk(".", dir_fd=top):
+            folders.sort()
+            where = PurePosixPath(*parts, inner)
+            yield where, folders, [name for name in sorted(names) if _regular(name, held)]
+
+
+def _regular(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
 def private(folder: Path) -> Path:
     """Make a folder that only we can look into."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

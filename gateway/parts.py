@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from channels.registry import Wanted
 from core.approvals import Approvals
@@ -100,7 +101,26 @@ def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, 
             ledger=ledger,
             grace=settings.stop_grace,
         )
+    if settings.openai_base_url:
+        engines["openai"] = _chat_engine(settings, clock)
     return engines
+
+
+def _chat_engine(settings: Settings, clock: Clock) -> Engine:
+    from core.engines.openai_http import Bounds, ChatEngine  # loaded where it is used
+    from core.engines.workspace_tools import reading_tools
+
+    concealed = (settings.home, Path(".env"))  # whatever folder the workspace is
+    return ChatEngine(
+        EngineName.OPENAI.value,
+        settings.openai_base_url,
+        home=settings.home,
+        clock=clock,
+        key=settings.openai_api_key.reveal() if settings.openai_api_key else "",
+        model=settings.openai_model,
+        bounds=Bounds(context=settings.openai_context),
+        tools=lambda request: reading_tools(request, concealed),
+    )
 
 
 def lists(settings: Settings) -> Lists:

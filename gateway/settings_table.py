@@ -239,13 +239,22 @@ class Settings:
         "the agent's mode in which it can only read; needed for side answers of ACP agents",
     )
     openai_base_url: str = _engine(
-        "LANEWAY_OPENAI_BASE_URL", _http, "", "any OpenAI-compatible chat-completions server"
+        "LANEWAY_OPENAI_BASE_URL",
+        _http,
+        "",
+        "any OpenAI-compatible chat-completions server, like http://127.0.0.1:11434/v1",
     )
     openai_api_key: Secret = _engine(
-        "LANEWAY_OPENAI_API_KEY", values.secret, "", "the key of that server"
+        "LANEWAY_OPENAI_API_KEY", values.secret, "", "the key of that server, where it wants one"
     )
     openai_model: str = _engine(
         "LANEWAY_OPENAI_MODEL", values.text, "", "the model to ask that server for"
+    )
+    openai_context: int = _engine(
+        "LANEWAY_OPENAI_CONTEXT",
+        values.whole(1000, 10_000_000),
+        "32000",
+        "tokens of a conversation that are sent to that model, by a rough count",
     )
     claude_command: tuple[str, ...] = _engine(
         "LANEWAY_CLAUDE_COMMAND",
