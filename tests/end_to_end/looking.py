@@ -7,28 +7,12 @@ import time
 from pathlib import Path
 
 from tests.end_to_end.house import House, ask
+from tests.fakes.clock import QuickClock
 from tests.fakes.telegram import FakeTelegram
 from tests.fakes.telegram_faults import Call
 from tests.fakes.telegram_rules import Json
 
 TALK = ("send", "edit", "delete")
-
-
-class QuickClock:
-    """The machine's clock, some times as fast: for what takes a gateway many seconds."""
-
-    def __init__(self, times: float) -> None:
-        self.times = times
-        self._from = time.time_ns()
-
-    def now(self) -> int:
-        return (self._from + round((time.time_ns() - self._from) * self.times)) // 1_000_000
-
-    def monotonic(self) -> float:
-        return time.monotonic() * self.times
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(0.0, seconds) / self.times)
 
 
 def quick(folder: Path, times: float = 4, /, **settings: str) -> House:

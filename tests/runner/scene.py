@@ -6,7 +6,7 @@
         run.answer_with("hi")
         await scene.until(lambda: scene.texts() == ["hi"])
 
-Times are real and short: what is proven here is order and durability, not pace.
+Seconds are short (``times``): what is proven here is order and durability, not pace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from core.clock import SystemClock
+from core.clock import Clock
 from core.lane_ids import LOCAL
 from core.messages import Address, Message
 from core.people import Lists, People
@@ -29,6 +29,7 @@ from core.store.store import Store
 from gateway import config
 from gateway.parts import Parts, assemble
 from tests.fakes.channel import FakeChannel
+from tests.fakes.clock import QuickClock
 from tests.fakes.engine import PuppetEngine
 
 ANA, BEN = "local:ana", "local:ben"
@@ -40,6 +41,7 @@ class Scene:
         home: Path,
         engine: PuppetEngine | None = None,
         channel: str = LOCAL,
+        times: float = 4,
         **settings: str,
     ) -> None:
         environ = {
@@ -48,7 +50,8 @@ class Scene:
         }
         self.settings = config.load(environ | settings, cwd=home)
         self.engine = engine or PuppetEngine()
-        self.channel = FakeChannel(SystemClock(), name=channel)
+        self.clock: Clock = QuickClock(times)
+        self.channel = FakeChannel(self.clock, name=channel)
         self.channel.set_limits(chat_rate=1000.0, total_rate=1000.0)  # pace is proven elsewhere
         self._stop = asyncio.Event()
         self._numbers = itertools.count(1)
@@ -83,7 +86,7 @@ class Scene:
             await self._task
 
     async def _live(self, ready: asyncio.Event) -> None:
-        clock = SystemClock()
+        clock = self.clock
         async with Store.open(self.settings.home / "test.db", clock) as store:
             people = People(Lists(admins=frozenset({ANA}), members=frozenset({BEN})))
             self.parts = assemble(
@@ -142,7 +145,7 @@ class Scene:
                     sender=who,
                     sender_name=who.rpartition(":")[2].title(),
                     text=text,
-                    at=SystemClock().now(),
+                    at=self.clock.now(),
                     direct=True,
                 )
             ]

@@ -1,6 +1,5 @@
 """Stops, limits, drains: the lane is free in the end, whatever the engine does."""
 
-import asyncio
 from pathlib import Path
 
 from core.engines.base import ApprovalAsked, Decision, Finished, Started, Text
@@ -121,7 +120,7 @@ async def test_the_limits_pause_while_a_person_decides(tmp_path: Path) -> None:
         run = await scene.engine.started()
         run.say(Started("s"), ApprovalAsked("q", "shell", "ls"))
         await scene.until(lambda: scene.texts())
-        await asyncio.sleep(2.5)  # longer than both: real limits, as the runner reads them
+        await scene.clock.sleep(2.5)  # longer than both: real limits, as the runner reads them
         assert run.stops == 0
         approvals = scene.parts.intake.ground.decides
         await approvals.decide(1, "allow", "local:ana", may=True, admin=True)
