@@ -56,6 +56,8 @@ class Answering:
             lane, person, spoken, engages=engages, listed=listed, first=first
         )
         written = (*self._lane(lane, new), *mark(message, lane))
+        if message.direct and lane.person != person.id:  # whose direct chat it is
+            written = (*written, rows.lane_setting(lane.id, "person", person.id))
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
             return Answered(self.arriving.side(lane, said, message.identity, written), answer)

@@ -17,13 +17,13 @@ from enum import Enum, auto
 from pathlib import Path
 
 from core import cards, turns
+from core.asking import ALWAYS, DENY, NOT_WHOLE, Asked, Asking, Card, copied
 from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.base import ApprovalAsked, Decision
 from core.engines.base import Approvals as Mode
 from core.items import Item, Take
-from core.messages import Part, Style
-from core.showing import Action, Choice, Showing
+from core.showing import Showing
 from core.store import reads, rows
 from core.store.errors import StoreError
 from core.store.records import (
@@ -31,21 +31,17 @@ from core.store.records import (
     ApprovalState,
     Delivery,
     DeliveryKind,
-    FilePart,
     RuleRow,
-    revises,
 )
-from core.store.rows import Row
 from core.store.store import Store
 from core.turns import Turn
 from core.wording import plain
 
 log = logging.getLogger("laneway.approvals")
 
-ACTION = Action.APPROVAL  # of the card's buttons
-ALLOW, ALWAYS, DENY = "allow", "always", "deny"
 NOBODY, UNREADABLE = "nobody could be asked", "it could not be shown in full"
 NOT_STORED = "⛔ Denied: the decision could not be stored"
+HASH_SHOWN = 12  # characters of a command's hash that the log names
 Decided = Callable[[Decision], None]
 
 
@@ -53,11 +49,23 @@ Decided = Callable[[Decision], None]
 class _Open:
     row: ApprovalRow
     engine: str
-    card: Delivery
-    shown_by: frozenset[int]  # deliveries without which the question is not shown in full
+    card: Card
+    copies: tuple[Card, ...]
     decided: Decided
-    file: Path | None = None  # the command, where it did not fit on the card
+    file: Path | None = None  # the command, where it did not fit on a card
     timer: asyncio.Task[None] | None = None
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        return (self.card, *self.copies)
+
+    def found(self, lane: str, message_id: str) -> None:
+        """Somebody pressed the card in this lane, so its message is known."""
+        if self.card.lane == lane:
+            self.card = self.card.found(message_id)
+        self.copies = tuple(
+            copy.found(message_id) if copy.lane == lane else copy for copy in self.copies
+        )
 
 
 class _Outcome(Enum):
@@ -83,19 +91,22 @@ class Approvals:
         clock: Clock,
         new_id: Callable[[], str],
         names: Callable[[str], str],
+        admins: Callable[[], Sequence[str]],
+        starter: bool,
         patience: float,
         patience_unattended: float,
         spilled: Path,
     ) -> None:
         self._store = store
-        self._channel_of = channel_of
         self._clock = clock
-        self._new_id = new_id
         self._showing = Showing(store.ids, channel_of, clock, new_id)
+        self._asking = Asking(
+            store, channel_of, self._showing, new_id, names, admins, starter, spilled
+        )
         self._names = names
         self._patience = patience
         self._patience_unattended = patience_unattended
-        self._spilled = spilled  # folder for commands that do not fit on a card
+        self._spilled = spilled
         self._open: dict[int, _Open] = {}
         self._take: Take | None = None
         self._group: asyncio.TaskGroup | None = None
@@ -111,7 +122,7 @@ class Approvals:
         except OSError as fault:
             log.warning("files of old approvals stay in %s: %s", self._spilled, fault.strerror)
         for left in await reads.approvals_open(self._store):
-            if self._set_up(left.lane):  # else it is closed once its channel is there again
+            if self._asking.set_up(left.lane):  # else it is closed once its channel is there again
                 await self._close_left(left)
 
     async def ask(
@@ -124,33 +135,43 @@ class Approvals:
             decided(Decision.ALLOW)
             return
         rules = await reads.always_rules(self._store)
-        if any(rule.lane == turn.lane and rule.hash == code for rule in rules):
-            log.info("turn %d: allowed by a rule of the lane", turn.id)
+        rule = next((one for one in rules if (one.lane, one.hash) == (turn.lane, code)), None)
+        if rule is not None:
+            words = (turn.id, code[:HASH_SHOWN], rule.id, rule.made_by)
+            log.info("turn %d: %s allowed by rule %d of %s", *words)
             decided(Decision.ALLOW)
             return
         await self._show(turn, engine, code, asked, decided)
 
     async def decide(
-        self, approval: int, choice: str, person: str, may: bool, admin: bool, message_id: str = ""
+        self,
+        approval: int,
+        choice: str,
+        person: str,
+        may: bool,
+        admin: bool,
+        lane: str = "",
+        message_id: str = "",
     ) -> str:
         """A press on a card; returns what the person who pressed is told, and nobody else.
 
-        ``message_id`` is the card's, which is not known yet where its sending was uncertain.
+        ``lane`` is where the pressed card stands and ``message_id`` the card's, which is not known
+        yet where its sending was uncertain.
         """
         entry = self._open.get(approval)
         if not may or (choice == ALWAYS and not admin):
             who = "an admin" if choice == ALWAYS else "one of the approvers"
             return f"Only {who} can press this. Nothing was changed."
         if entry is None:
-            return await self._too_late(approval, message_id)
-        self._found(entry, message_id)
+            return await self._too_late(approval, lane, message_id)
+        entry.found(lane, message_id)
         if entry.row.expires_at <= self._clock.now():
             await self._settle(approval, ApprovalState.EXPIRED, "")
             return "Expired: the time to decide is over, and the answer was no."
         state = ApprovalState.DENIED if choice == DENY else ApprovalState.ALLOWED
         match await self._settle(approval, state, person, always=choice == ALWAYS):
             case _Outcome.LATE:
-                return await self._too_late(approval, message_id)
+                return await self._too_late(approval, lane, message_id)
             case _Outcome.LOST:
                 return "That could not be stored, so the answer was no. The gateway's log says why."
             case _Outcome.STORED:
@@ -175,10 +196,17 @@ class Approvals:
     def unshown(self, delivery: Delivery, error: SendError) -> None:
         """A card, or the file before it, cannot be shown: what nobody can read is not allowed."""
         for entry in list(self._open.values()):
-            if delivery.id in entry.shown_by and self._group:
+            if self._group is None:
+                return
+            if entry.card.needs(delivery.id):
                 log.warning("approval %d cannot be shown, so it is denied: %s", entry.row.id, error)
                 denial = self._deny(entry.row.id)
                 self._group.create_task(denial, name=f"denial of approval {entry.row.id}")
+            elif copy := next((one for one in entry.copies if one.needs(delivery.id)), None):
+                log.warning("approval %d is not shown in %s: %s", entry.row.id, copy.lane, error)
+                entry.copies = tuple(one for one in entry.copies if one is not copy)
+                closing = self._taken(Item(deliveries=self._asking.all_closed([copy], NOT_WHOLE)))
+                self._group.create_task(closing, name=f"end of a copy of {entry.row.id}")
 
     # Inside -------------------------------------------------------------------------------
 
@@ -199,55 +227,31 @@ class Approvals:
             expires_at=now + round(patience * 1000),
         )
         try:
-            shown, meanings, file = await self._cards(row)
+            asked_with = await self._asking.ask(row, turn)
         except OSError as fault:
             await self._unshowable(row, decided, fault.strerror or "a fault of the disk")
             return
-        card = shown[-1]
-        row = replace(row, delivery=card.id)
-        shown_by = frozenset(delivery.id for delivery in shown)
-        entry = self._open[row.id] = _Open(row, engine, card, shown_by, decided, file)
-        event = turns.Asked(turn.id, turn.lane)
-        try:
-            await self._taking()(
-                Item(event=event, rows=[rows.approval(row), *meanings], deliveries=shown)
-            )
-        except StoreError as fault:
-            self._open.pop(row.id, None)
-            await self._unlink(file)
-            log.error("approval of turn %d cannot be stored: %s", turn.id, fault)
+        row = replace(row, delivery=asked_with.card.message.id)
+        if not await self._opened(row, engine, asked_with, decided):
+            await self._unlink(asked_with.file)
             await self._unshowable(row, decided, "it cannot be stored")
             return
-        if self._group and row.id in self._open:
+        entry = self._open.get(row.id)
+        if self._group and entry is not None:
             entry.timer = self._group.create_task(
                 self._expire(row), name=f"patience of approval {row.id}"
             )
 
-    async def _cards(self, row: ApprovalRow) -> tuple[list[Delivery], Sequence[Row], Path | None]:
-        """The card, and before it the whole command as a file where it does not fit."""
-        question = cards.question(row.tool, row.command)
-        render = self._channel_of(row.lane).render
-        parts: list[Part | FilePart] = []
-        file: Path | None = None
-        text = question.on_card() if len(question.command) <= cards.ON_CARD else ""
-        if not text or len(render(f"{text}\n{'x' * cards.LAST_WORDS}")) > 1:
-            name = f"{row.turn}-{self._new_id()}.txt"
-            file = await asyncio.to_thread(cards.spill, self._spilled, name, question.command)
-            parts.append(FilePart(str(file), "command.txt"))
-            text = question.in_file()
-        parts.append(render(text)[0])
-        choices = [
-            Choice(word, ACTION, {"of": row.id, "choice": choice}, row.turn, style)
-            for choice, word, style in (
-                (ALLOW, "Allow", Style.SUCCESS),
-                (ALWAYS, "Always here", Style.PLAIN),
-                (DENY, "Deny", Style.DANGER),
-            )
-        ]
-        keyboard, meanings = self._showing.buttons(row.lane, choices)
-        card = DeliveryKind.CARD
-        shown = self._showing.parts(row.lane, parts, card, turn=row.turn, keyboard=keyboard)
-        return shown, meanings, file
+    async def _opened(self, row: ApprovalRow, engine: str, asked: Asked, decided: Decided) -> bool:
+        """Store the question with its cards, open from before that; False if it cannot be."""
+        entry = _Open(row, engine, asked.card, asked.copies, decided, asked.file)
+        self._open[row.id] = entry
+        written = [rows.approval(row), *copied(row, asked.copies), *asked.meanings]
+        event = turns.Asked(row.turn, row.lane)
+        if await self._taken(Item(event=event, rows=written, deliveries=asked.deliveries)):
+            return True
+        self._open.pop(row.id, None)
+        return False
 
     async def _unshowable(self, row: ApprovalRow, decided: Decided, why: str) -> None:
         """Nobody can read the question, so nobody can allow it; the thread is told."""
@@ -278,8 +282,17 @@ class Approvals:
                 row.hash, now, by,
             )  # fmt: skip
             written.append(rows.always_rule(rule))
-        log.info("approval %d of turn %d: %s by %s", row.id, row.turn, state.value, by or "-")
-        closed = self._closed_card(row, entry.card, self._result(state, by, always, why))
+        log.info(
+            "approval %d of turn %d in %s, command %s: %s%s by %s",
+            row.id,
+            row.turn,
+            row.lane,
+            row.hash[:HASH_SHOWN],
+            state.value,
+            " always here" if always else "",
+            by or "-",
+        )
+        closed = self._asking.all_closed(entry.cards, self._result(state, by, always, why))
         event = turns.Answered(row.turn, row.lane)
         stored = await self._taken(Item(event=event, rows=written, deliveries=closed))
         if not stored:
@@ -298,7 +311,7 @@ class Approvals:
         """Nothing is allowed that is not stored: close the question with what can be."""
         row, event = entry.row, turns.Answered(entry.row.turn, entry.row.lane)
         denied = rows.approval_state(row.id, ApprovalState.DENIED, self._clock.now())
-        closed = self._closed_card(row, entry.card, NOT_STORED)
+        closed = self._asking.all_closed(entry.cards, NOT_STORED)
         if not await self._taken(Item(event=event, rows=[denied], deliveries=closed)):
             await self._taken(Item(event=event))
 
@@ -323,50 +336,26 @@ class Approvals:
             ApprovalState.ASKED: "",
         }[state]
 
-    def _closed_card(self, row: ApprovalRow, card: Delivery, result: str) -> list[Delivery]:
-        """The card as it stays: the command, what was decided and by whom, and no buttons."""
-        part = card.part
-        assert isinstance(part, Part), "the card itself is text; only what precedes it is a file"
-        said = self._channel_of(row.lane).render(result)[0]
-        text = Part(f"{part.text}\n\n{said.text}", part.markup)
-        target = card.message_id or revises(card.id)
-        return [self._showing.one(row.lane, text, DeliveryKind.CARD, turn=row.turn, target=target)]
-
-    async def _close_again(self, row: ApprovalRow, message_id: str) -> None:
+    async def _close_again(self, row: ApprovalRow, lane: str, message_id: str) -> None:
         """Somebody pressed a card that still has buttons because we did not know its message."""
-        card = await reads.delivery(self._store, row.delivery) if row.delivery else None
-        if message_id and card is not None and not card.message_id and isinstance(card.part, Part):
-            here = replace(card, message_id=message_id)
-            closed = self._closed_card(row, here, self._result(row.state, row.decided_by))
-            await self._taken(Item(f"card:{row.id}", deliveries=closed))
+        for card in await self._asking.stored(row):
+            if message_id and card.lane == lane and not card.message_id:
+                here = replace(card, message_id=message_id)
+                closed = self._asking.closed(here, self._result(row.state, row.decided_by))
+                await self._taken(Item(f"card:{row.id}:{card.id}", deliveries=closed))
 
     async def _close_left(self, left: ApprovalRow) -> None:
         """The engine that asked is gone; its question can only expire."""
-        now = self._clock.now()
-        deliveries: list[Delivery] = []
-        if left.delivery is not None:
-            card = await reads.delivery(self._store, left.delivery)
-            if card is not None and isinstance(card.part, Part):
-                expired = self._result(ApprovalState.EXPIRED, "")
-                deliveries = self._closed_card(left, card, expired)
-        row = rows.approval_state(left.id, ApprovalState.EXPIRED, now)
-        await self._taken(Item(rows=[row], deliveries=deliveries))
+        expired = self._result(ApprovalState.EXPIRED, "")
+        left_open = await self._asking.stored(left)
+        closed = [one for card in left_open for one in self._asking.closed(card, expired)]
+        row = rows.approval_state(left.id, ApprovalState.EXPIRED, self._clock.now())
+        await self._taken(Item(rows=[row], deliveries=closed))
 
-    def _set_up(self, lane: str) -> bool:
-        try:
-            self._channel_of(lane)
-        except KeyError:
-            return False
-        return True
-
-    def _found(self, entry: _Open, message_id: str) -> None:
-        if message_id and not entry.card.message_id:
-            entry.card = replace(entry.card, message_id=message_id)
-
-    async def _too_late(self, approval: int, message_id: str) -> str:
+    async def _too_late(self, approval: int, lane: str, message_id: str) -> str:
         row = await reads.approval(self._store, approval)
         if row is not None and row.state is not ApprovalState.ASKED:
-            await self._close_again(row, message_id)
+            await self._close_again(row, lane, message_id)
         if row is None or row.state is ApprovalState.EXPIRED:
             return "Expired: nothing can be decided here any more, and nothing was run."
         if row.state is ApprovalState.CANCELLED:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from core.wording import count, label, plain
+from core.wording import count, label, plain, quoted
 
 TITLE = 80  # characters of what the engine calls its question
 ON_CARD = 20_000  # characters; a longer command is a file, whatever a platform could show
@@ -70,6 +70,16 @@ def question(tool: str, command: str) -> Question:
     found = _HIDDEN.findall(command)
     example = _escape(found[0]) if found else ""
     return Question(visible(tool), visible(command), len(found), example)
+
+
+def elsewhere(title: str, place: str, direct_of: str, what: str, person: str) -> str:
+    """Above a copy of a card: in which thread it is asked, and for whose message."""
+    if direct_of:
+        where = f"In the direct chat of {plain(direct_of)}"
+    else:
+        where = f"In {quoted(title)} ({plain(place)})" if title.strip() else f"In {plain(place)}"
+    asked = f"{where}, for {quoted(what)} of {plain(person)}."
+    return f"{asked} No admin takes part there, so I ask you.\n\n"
 
 
 def visible(text: str) -> str:

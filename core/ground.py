@@ -57,7 +57,14 @@ class Decides(Protocol):
     """Settles a press on an approval's card; returns what the person who pressed is told."""
 
     async def decide(
-        self, approval: int, choice: str, person: str, may: bool, admin: bool, message_id: str = ""
+        self,
+        approval: int,
+        choice: str,
+        person: str,
+        may: bool,
+        admin: bool,
+        lane: str = "",
+        message_id: str = "",
     ) -> str: ...
 
 

@@ -226,7 +226,7 @@ class Pressing:
         press = pressed.press
         card = press.message_id if press.address == pressed.lane.address else ""
         return await self.ground.decides.decide(
-            approval, choice, person.id, may, person.admin, card
+            approval, choice, person.id, may, person.admin, pressed.lane.id, card
         )
 
 

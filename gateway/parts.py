@@ -175,6 +175,8 @@ def assemble(
         clock,
         new_id,
         people.name,
+        people.admins,
+        Approvers.STARTER is settings.approvers,
         settings.approval_timeout,
         settings.approval_timeout_unattended,
         settings.home / APPROVALS,

@@ -140,6 +140,12 @@ async def messages_of_lane(store: Reader, lane: str, limit: int) -> list[Message
     return [_message(row) for row in found]
 
 
+async def people_of_lane(store: Reader, lane: str, limit: int) -> list[str]:
+    """Who wrote what the newest turns of a lane are made of."""
+    found = await store.fetch("message.people", lane=lane, limit=limit)
+    return [row["person"] for row in found]
+
+
 async def messages_open(store: Reader, *, held: bool = False) -> list[MessageRow]:
     """What was said in the turns that are not over, in order."""
     return [_message(row) for row in await store.fetch("message.of_open", held=int(held))]
@@ -207,6 +213,11 @@ async def approval(store: Reader, approval: int) -> ApprovalRow | None:
 
 async def approvals_open(store: Reader) -> list[ApprovalRow]:
     return [_approval(row) for row in await store.fetch("approval.open")]
+
+
+async def approval_copies(store: Reader, approval: int) -> list[Delivery]:
+    """The cards that were shown besides the one in the lane."""
+    return [_delivery(row) for row in await store.fetch("approval.copies", approval=approval)]
 
 
 async def always_rules(store: Reader) -> list[RuleRow]:

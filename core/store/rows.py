@@ -291,6 +291,11 @@ def approval_state(approval: int, state: ApprovalState, at: int, by: str = "") -
     return "approval.state", {"id": approval, "state": str(state), "at": at, "by": by}
 
 
+def approval_copy(approval: int, delivery: int) -> Row:
+    """The card in this delivery is a copy of the question's."""
+    return "approval.copy", {"approval": approval, "delivery": delivery}
+
+
 def always_rule(rule: RuleRow) -> Row:
     """An *always here*; one that was revoked counts again."""
     return "rule.save", {

@@ -33,6 +33,7 @@ from tests.fakes.clock import QuickClock
 from tests.fakes.engine import PuppetEngine
 
 ANA, BEN = "local:ana", "local:ben"
+CHIEFS = ("telegram:1", "telegram:2")  # admins of another platform
 
 
 class Scene:
@@ -88,7 +89,7 @@ class Scene:
     async def _live(self, ready: asyncio.Event) -> None:
         clock = self.clock
         async with Store.open(self.settings.home / "test.db", clock) as store:
-            people = People(Lists(admins=frozenset({ANA}), members=frozenset({BEN})))
+            people = People(Lists(admins=frozenset({ANA, *CHIEFS}), members=frozenset({BEN})))
             self.parts = assemble(
                 self.settings,
                 clock,

@@ -16,6 +16,14 @@ SELECT * FROM approvals WHERE id = :id;
 -- name: approval.open
 SELECT * FROM approvals WHERE state = 'asked' ORDER BY id;
 
+-- name: approval.copy
+-- phase: 40
+INSERT INTO approval_copies (approval, delivery) VALUES (:approval, :delivery);
+
+-- name: approval.copies
+SELECT deliveries.* FROM approval_copies JOIN deliveries ON deliveries.id = delivery
+WHERE approval = :approval ORDER BY delivery;
+
 -- name: rule.save
 -- order: strict
 INSERT INTO always_rules (id, lane, engine, tool, command, hash, made_at, made_by)

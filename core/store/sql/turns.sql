@@ -111,6 +111,10 @@ SELECT * FROM messages WHERE turn IN (
     SELECT id FROM lane_turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit)
 ORDER BY seq DESC LIMIT :limit;
 
+-- name: message.people
+SELECT DISTINCT person FROM messages WHERE turn IN (
+    SELECT id FROM lane_turns WHERE lane = :lane ORDER BY id DESC LIMIT :limit);
+
 -- name: message.gathered
 SELECT * FROM messages WHERE turn IS NULL AND held = 0 ORDER BY seq;
 
