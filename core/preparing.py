@@ -97,6 +97,7 @@ class Preparing:
             model=lane.model,
             effort=lane.effort,
             read_only=turn.kind is Kind.SIDE,
+            compact=turn.kind is Kind.COMPACT,
         )
         return Prepared(engine, request, lane.direct, channel.limits)
 

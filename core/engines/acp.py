@@ -16,9 +16,9 @@ from pathlib import Path
 from core.clock import Clock
 from core.engines.acp_peer import Peer
 from core.engines.acp_run import AcpRun
-from core.engines.acp_session import Opened, ToolServer, greet, open_session, set_up
+from core.engines.acp_session import Opened, greet, open_session, set_up
 from core.engines.acp_words import Declared
-from core.engines.agents import AgentEngine
+from core.engines.agents import AgentEngine, ToolServer, no_servers
 from core.engines.base import (
     Abilities,
     EngineError,
@@ -42,10 +42,6 @@ WRITE_ATTEMPT = (
 )
 
 
-def _no_servers(request: Request) -> Sequence[ToolServer]:
-    return ()
-
-
 class AcpEngine(AgentEngine[Opened]):
     """The ACP adapter: makes the runs, and opens their sessions."""
 
@@ -64,7 +60,7 @@ class AcpEngine(AgentEngine[Opened]):
         warm: int = 8,
         handshake: float = 60.0,
         grace: float = 4.0,
-        servers: Callable[[Request], Sequence[ToolServer]] = _no_servers,
+        servers: Callable[[Request], Sequence[ToolServer]] = no_servers,
     ) -> None:
         super().__init__(
             name,
@@ -77,10 +73,10 @@ class AcpEngine(AgentEngine[Opened]):
             warm=warm,
             handshake=handshake,
             grace=grace,
+            servers=servers,
         )
         self._read_only_mode = read_only_mode
         self._abilities = abilities or Abilities(resume=True)
-        self._servers = servers
 
     @property
     def abilities(self) -> Abilities:

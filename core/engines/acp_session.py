@@ -25,6 +25,7 @@ from core.engines.acp_words import (
     declared,
     mode_for,
 )
+from core.engines.agents import ToolServer
 from core.engines.base import Approvals, EngineUnready, Request
 from core.engines.processes import Child
 from core.engines.speech import Meter
@@ -33,15 +34,6 @@ log = logging.getLogger("laneway.engine")
 
 PROTOCOL_VERSION = 1
 NAMED_MOST = 200  # characters of values that are named to a person
-
-
-@dataclass(frozen=True, slots=True)
-class ToolServer:
-    """A tool server of the gateway that an agent may call over HTTP."""
-
-    name: str
-    url: str
-    headers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(slots=True)

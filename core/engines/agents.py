@@ -11,13 +11,14 @@ import contextlib
 import hashlib
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from core.clock import Clock
 from core.engines.acp_plain import words
-from core.engines.base import EngineUnready
+from core.engines.base import EngineUnready, Request
 from core.engines.processes import Child, Ledger, NoLedger, environment, spawn
 from core.engines.trees import lane_mark
 from core.folders import folder_name
@@ -26,6 +27,15 @@ log = logging.getLogger("laneway.engine")
 
 TEND_EVERY = 15.0
 WORDS_MOST = 20_000  # characters of an agent's error that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServer:
+    """A tool server of the gateway that an agent may call over HTTP."""
+
+    name: str
+    url: str
+    headers: Sequence[tuple[str, str]] = ()
 
 
 class Kept(Protocol):
@@ -46,6 +56,10 @@ class Kept(Protocol):
 K = TypeVar("K", bound=Kept)
 
 
+def no_servers(request: Request) -> Sequence[ToolServer]:
+    return ()
+
+
 class AgentEngine(Generic[K]):
     """Keeps the warm processes of one kind of agent, one a lane."""
 
@@ -63,6 +77,7 @@ class AgentEngine(Generic[K]):
         warm: int = 8,
         handshake: float = 60.0,
         grace: float = 4.0,
+        servers: Callable[[Request], Sequence[ToolServer]] = no_servers,
     ) -> None:
         """``switches`` are variables set for the agent, beside those it is handed by name.
 
@@ -79,6 +94,7 @@ class AgentEngine(Generic[K]):
         self._idle = idle
         self._cap = warm
         self._handshake = handshake
+        self._servers = servers
         self._warm: dict[str, K] = {}  # by lane, the one idle for longest first
         self._crowded = asyncio.Event()  # more are warm than may be
         self._retiring: list[K] = []  # not warm any more, and not yet ended

@@ -100,6 +100,7 @@ class Request:
     model: str = ""
     effort: str = ""
     read_only: bool = False  # a side answer: fork of the session, hard read-only
+    compact: bool = False  # shorten the session instead; the prompt may say what matters
     toolbox: Toolbox | None = None
 
 

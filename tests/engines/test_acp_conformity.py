@@ -18,7 +18,7 @@ from acp import schema as acp
 from core.clock import SystemClock
 from core.engines import acp_session
 from core.engines.acp import AcpEngine
-from core.engines.acp_session import ToolServer
+from core.engines.agents import ToolServer
 from core.engines.base import ApprovalAsked, Approvals, Attachment, Finished, Text, Usage
 from core.engines.demo import AGENT
 from core.turns import Result
