@@ -7,60 +7,44 @@ source is lost. Knows no platform and no lengths.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-import pyromark
-
+from channels.markup.parsing import events, keep_addresses, named
 from channels.markup.styled import INLINE, Kind, Span, Styled, ordered
 from channels.markup.tables import Table
 from core.messages import clean
 
-_OPTIONS = (
-    pyromark.Options.ENABLE_TABLES
-    | pyromark.Options.ENABLE_TASKLISTS
-    | pyromark.Options.ENABLE_STRIKETHROUGH
-)
 _FORMATS = {"Strong": Kind.BOLD, "Emphasis": Kind.ITALIC, "Strikethrough": Kind.STRIKE}
 _LEAVES = frozenset({"Paragraph", "Heading", "CodeBlock", "HtmlBlock", "Table"})
 _DEEPEST = 24  # columns of indentation; deeper lists would be wider than any screen
+_HEADINGS = 3  # lower ones are bold on every platform
 _RULE = "──────────"
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 # Only these become links: others are not opened by chat programs, or (tg:) act on people.
 _LINKABLE = re.compile(r"https?://\S+", re.IGNORECASE)
 
-Event = tuple[str, Any, int, int]
 
+def read(
+    markdown: str, blocks: frozenset[Kind] = frozenset(), longest: int | None = None
+) -> Styled:
+    """What a person should see. The text never starts with blank lines or ends with blanks.
 
-def read(markdown: str) -> Styled:
-    """What a person should see. The text never starts with blank lines or ends with blanks."""
+    ``blocks``: which of headings and list items are marked, for platforms that have their own;
+    without, a heading is bold, and a list is its text. A link to an address of more than
+    ``longest`` signs stands in the text instead.
+    """
     source = keep_addresses(clean(markdown).replace("\r\n", "\n").replace("\r", "\n"))
-    return _Reader(source.encode()).read(source)
-
-
-def _events(source: str) -> Iterator[Event]:
-    """The parser's events as (name, data, start, stop); offsets are bytes."""
-    for event, at in pyromark.events_with_range(source, options=_OPTIONS, merge_text=True):
-        if isinstance(event, str):
-            yield event, None, at["start"], at["end"]
-        else:
-            ((name, data),) = event.items()
-            yield name, data, at["start"], at["end"]
-
-
-def _tag(data: Any) -> tuple[str, Any]:
-    """A tag's name and what it carries."""
-    if isinstance(data, str):
-        return data, None
-    ((name, detail),) = data.items()
-    return name, detail
+    return _Reader(source.encode(), blocks, longest).read(source)
 
 
 class _Reader:
     """One pass over the events; a method for each kind."""
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, blocks: frozenset[Kind], longest: int | None) -> None:
         self._source = source
+        self._blocks = blocks
+        self._longest = longest
         self._chunks: list[str] = []
         self._size = 0
         self._spans: list[Span] = []
@@ -69,6 +53,10 @@ class _Reader:
         self._fresh = True  # nothing stands on the present line but a list marker
         self._lists: list[int | None] = []  # next number, or None for bullets
         self._indents: list[int] = []
+        self._column = 0  # the sum of these
+        self._item_at: int | None = None  # an item's marker, with nothing after its first block
+        self._marker = ""
+        self._heading: tuple[int, int] | None = None  # where it began, and its level
         self._depth: dict[Kind, int] = {}
         self._since: dict[Kind, int] = {}
         self._links: list[tuple[int, str]] = []
@@ -79,17 +67,17 @@ class _Reader:
         self._table: Table | None = None
 
     def read(self, source: str) -> Styled:
-        for name, data, start, stop in _events(source):
-            if self._table is not None and not (name == "End" and _tag(data)[0] == "Table"):
+        for name, data, start, stop in events(source):
+            if self._table is not None and not (name == "End" and named(data)[0] == "Table"):
                 self._in_table(name, data)
             elif name == "Start":
-                self._start(*_tag(data), start)
+                self._start(*named(data), start)
             elif name == "End":
-                self._end(*_tag(data), stop)
+                self._end(*named(data), stop)
             else:
                 self._leaf(name, data, start, stop)
         text = "".join(self._chunks).rstrip()
-        spans = [Span(s.kind, s.start, min(s.stop, len(text)), s.detail) for s in self._spans]
+        spans = [replace(span, stop=min(span.stop, len(text))) for span in self._spans]
         return Styled(text, ordered([span for span in spans if span.start < span.stop]))
 
     # Writing ----------------------------------------------------------------------------
@@ -105,7 +93,7 @@ class _Reader:
 
     @property
     def _indent(self) -> str:
-        return " " * min(sum(self._indents), _DEEPEST)
+        return " " * min(self._column, _DEEPEST)
 
     def _newline(self) -> None:
         self._write("\n" + self._indent)
@@ -113,6 +101,7 @@ class _Reader:
     def _begin(self, start: int, indent: str | None = None) -> None:
         """Start a block on a line of its own, after a blank line where the source has one."""
         if not self._fresh:
+            self._end_item()
             gap = self._source.count(b"\n", self._ended, start) if start > self._ended else 1
             self._write("\n" if gap < 2 else "\n\n")
             self._write(self._indent if indent is None else indent)
@@ -133,11 +122,13 @@ class _Reader:
             self._begin(start)
         match tag:
             case "Heading":
-                self._open(Kind.BOLD)
+                self._open_heading(int(detail["level"][1:]))
             case "CodeBlock":
+                self._end_item()
                 info = detail["Fenced"] if isinstance(detail, dict) else ""
                 self._code, self._code_at = (info.split() or [""])[0][:64], self._size
             case "Table":
+                self._end_item()
                 self._table = Table(len(detail))
             case "BlockQuote":
                 self._quotes += 1
@@ -158,7 +149,7 @@ class _Reader:
     def _end(self, tag: str, detail: Any, stop: int) -> None:
         match tag:
             case "Heading":
-                self._close(Kind.BOLD)
+                self._close_heading()
             case "CodeBlock":
                 self._end_code()
             case "Table":
@@ -171,7 +162,8 @@ class _Reader:
             case "List":
                 self._lists.pop()
             case "Item":
-                self._indents.pop()
+                self._end_item()
+                self._column -= self._indents.pop()
             case "Link" | "Image":
                 self._end_link()
             case _ if tag in _FORMATS:
@@ -187,9 +179,30 @@ class _Reader:
         marker = "• " if number is None else f"{number}. "
         if number is not None:
             self._lists[-1] = number + 1
+        self._item_at, self._marker = self._size, marker
         self._indents.append(len(marker))
+        self._column += len(marker)
         self._write(marker)
         self._fresh = True
+
+    def _end_item(self) -> None:
+        """Mark an item from its marker to the end of its first block, if there is any text."""
+        at, self._item_at = self._item_at, None
+        if Kind.ITEM in self._blocks and at is not None and self._size > at + len(self._marker):
+            self._spans.append(Span(Kind.ITEM, at, self._size, self._marker, len(self._lists)))
+
+    def _open_heading(self, level: int) -> None:
+        if Kind.HEADING in self._blocks and self._item_at is None and level <= _HEADINGS:
+            self._heading = self._size, level
+        else:
+            self._open(Kind.BOLD)
+
+    def _close_heading(self) -> None:
+        heading, self._heading = self._heading, None
+        if heading is None:
+            self._close(Kind.BOLD)
+        elif heading[0] < self._size:
+            self._spans.append(Span(Kind.HEADING, heading[0], self._size, level=heading[1]))
 
     def _end_code(self) -> None:
         if self._size > self._code_at and self._chunks[-1].endswith("\n"):
@@ -249,6 +262,7 @@ class _Reader:
     def _tick(self, done: bool) -> None:
         if self._chunks and self._chunks[-1] == "• ":
             self._size -= len(self._chunks.pop())
+            self._item_at = None
         self._write("☑ " if done else "☐ ")
 
     def _code_span(self, text: str) -> None:
@@ -280,10 +294,15 @@ class _Reader:
             self._write(target)
         if self._links or not target:  # a picture inside a link: the outer one is the link
             return
-        if _LINKABLE.fullmatch(target):
+        if self._opens(target):
             self._mark(Kind.LINK, start, target)
         elif "".join(self._chunks[-1:]) != target:
             self._write(f" ({target})")
+
+    def _opens(self, target: str) -> bool:
+        """Whether a link to it can be one here."""
+        short = self._longest is None or len(target) <= self._longest
+        return short and _LINKABLE.fullmatch(target) is not None
 
     # Tables -----------------------------------------------------------------------------
 
@@ -294,7 +313,7 @@ class _Reader:
         tag: str = ""
         detail: Any = None
         if name in ("Start", "End"):
-            tag, detail = _tag(data)
+            tag, detail = named(data)
         match name, tag:
             case "Start", "TableHead" | "TableRow":
                 table.row()
@@ -302,7 +321,7 @@ class _Reader:
                 table.cell()
             case "Start", "Link" | "Image":
                 target = detail["dest_url"]
-                table.link(target if _LINKABLE.fullmatch(target) else "")
+                table.link(target if self._opens(target) else "")
             case "End", "Link" | "Image":
                 table.end_link()
             case (("SoftBreak" | "HardBreak"), _):
@@ -311,67 +330,3 @@ class _Reader:
                 table.write(" ")
             case (("Text" | "Code" | "InlineHtml"), _):
                 table.write(data)
-
-
-# Addresses written as they are ------------------------------------------------------------
-
-_ADDRESS = re.compile(rb"https?://[^\s<>`\"|\\\[\]]+")
-_KEPT = frozenset({"Link", "Image", "CodeBlock", "HtmlBlock"})
-
-
-def keep_addresses(source: str) -> str:
-    """Put bare addresses that hold ``_``, ``*`` or ``~`` into angle brackets.
-
-    Markdown would take these signs for emphasis, and a link to ``/_next_/`` would be broken.
-    """
-    raw = source.encode()
-    found = [at for at in _ADDRESS.finditer(raw) if set(at[0]) & set(b"_*~")]
-    if not found:
-        return source
-    parts: list[bytes] = []
-    done = 0
-    for start, stop in _outside(found, _kept(source)):
-        stop = _trimmed(raw, start, stop)
-        if set(raw[start:stop]) & set(b"_*~"):
-            parts += [raw[done:start], b"<", raw[start:stop], b">"]
-            done = stop
-    return b"".join([*parts, raw[done:]]).decode()
-
-
-def _kept(source: str) -> list[tuple[int, int]]:
-    """Where an address already is a link, or is code."""
-    ranges: list[tuple[int, int]] = []
-    for name, data, start, stop in _events(source):
-        kept = name in ("Code", "InlineHtml") or (name == "Start" and _tag(data)[0] in _KEPT)
-        if kept and (not ranges or start >= ranges[-1][1]):
-            ranges.append((start, stop))
-    return ranges
-
-
-def _outside(
-    found: list[re.Match[bytes]], kept: list[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    nth = 0
-    for at in found:
-        while nth < len(kept) and kept[nth][1] <= at.start():
-            nth += 1
-        if nth == len(kept) or kept[nth][0] >= at.end():
-            yield at.span()
-
-
-def _trimmed(raw: bytes, start: int, stop: int) -> int:
-    """Without what belongs to the sentence around it."""
-    before = raw[start - 1 : start]
-    spare = raw.count(b")", start, stop) - raw.count(b"(", start, stop)
-    while stop > start:
-        match raw[stop - 1 : stop]:
-            case b")" if spare > 0:
-                spare -= 1
-            case b"_" if before == b"_":
-                pass
-            case b"." | b"," | b";" | b":" | b"!" | b"?" | b"'" | b"*" | b"~":
-                pass
-            case _:
-                break
-        stop -= 1
-    return stop

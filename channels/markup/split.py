@@ -7,13 +7,14 @@ were added, and parts of nothing but blanks). Knows no platform: limits are para
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from channels.markup.styled import ALONE, Span, Styled
+from channels.markup.styled import ALONE, Kind, Span, Styled
 
 _SEPARATORS = ("\n\n", "\n", " ")
 _JOINER = "\u200d"
@@ -80,30 +81,79 @@ def _is_flag(sign: str) -> bool:
 # Text with marked ranges ------------------------------------------------------------------
 
 
-def split_styled(styled: Styled, limit: int, most_spans: int, utf16: bool = True) -> list[Styled]:
-    """Parts of at most ``limit`` units and ``most_spans`` ranges; no link is cut that fits one."""
-    text, spans = styled.text, styled.spans
-    ruler = Ruler(text, utf16)
-    whole = [span for span in spans if span.kind in ALONE]
-    starts = [span.start for span in whole]
+Excess = Callable[[Styled], float]
+
+
+def split_styled(
+    styled: Styled,
+    limit: int,
+    most_spans: int = sys.maxsize,
+    utf16: bool = True,
+    excess: Excess | None = None,
+) -> list[Styled]:
+    """Parts of at most ``limit`` units and ``most_spans`` ranges; no link is cut that fits one.
+
+    ``excess`` tells how many times too long a part is once it is written as the platform wants
+    it: parts are made smaller until it is at most 1 (or they are one sign).
+    """
+    cutter = _Cutter(styled, most_spans, Ruler(styled.text, utf16))
     parts: list[Styled] = []
-    carried: list[Span] = []  # ranges that began in an earlier part and go on
-    at = nth = 0
-    while at < len(text):
-        stop = min(len(text), ruler.furthest(at, limit))
-        fits = nth + max(0, most_spans - len(carried))
+    while cutter.at < len(styled.text):
+        room, tries = limit, 0
+        part = cutter.part(room)
+        while excess is not None and room > 1 and part.text.strip():
+            over = excess(part)
+            if over <= 1:
+                break
+            tries += 1
+            room = min(room, len(part.text))
+            room = max(1, min(room - 1, int(room / max(over, 2 if tries > _TRIES else 1))))
+            part = cutter.part(room)
+        cutter.take(part)
+        if part.text.strip():
+            parts.append(part)
+    return parts
+
+
+_TRIES = 6  # by then a part fits, or it holds something that no small step makes fit
+
+
+class _Cutter:
+    """One walk through a text; what was taken is never looked at again."""
+
+    def __init__(self, styled: Styled, most_spans: int, ruler: Ruler) -> None:
+        self.at = 0
+        self._text, self._spans = styled.text, styled.spans
+        self._most, self._ruler = most_spans, ruler
+        self._whole = [span for span in styled.spans if span.kind in ALONE]
+        self._starts = [span.start for span in self._whole]
+        self._nth = 0
+        self._carried: list[Span] = []  # ranges that began in an earlier part and go on
+
+    def part(self, room: int) -> Styled:
+        """The next part, of at most so many units. Nothing changes."""
+        at, spans = self.at, self._spans
+        stop = min(len(self._text), self._ruler.furthest(at, room))
+        fits = self._nth + max(0, self._most - len(self._carried))
         if fits < len(spans):
             stop = min(stop, max(spans[fits].start, at + 1))
-        stop = max(_around(whole, starts, at, best_cut(text, at, stop)), at + 1)
-        first = nth
-        while nth < len(spans) and spans[nth].start < stop:
+        cut = _around(self._whole, self._starts, at, best_cut(self._text, at, stop))
+        cut = max(_line_of_code(self._text, self._whole, self._starts, at, cut), at + 1)
+        inside = self._inside(cut)
+        return Styled(self._text[at:cut], tuple(_clipped(inside, at, cut)))
+
+    def take(self, part: Styled) -> None:
+        stop = self.at + len(part.text)
+        inside = self._inside(stop)
+        self._nth += len(inside) - len(self._carried)
+        self._carried = [span for span in inside if span.stop > stop]
+        self.at = stop
+
+    def _inside(self, stop: int) -> list[Span]:
+        nth = self._nth
+        while nth < len(self._spans) and self._spans[nth].start < stop:
             nth += 1
-        inside = [*carried, *spans[first:nth]]
-        if text[at:stop].strip():
-            parts.append(Styled(text[at:stop], tuple(_clipped(inside, at, stop))))
-        carried = [span for span in inside if span.stop > stop]
-        at = stop
-    return parts
+        return [*self._carried, *self._spans[self._nth : nth]]
 
 
 def _clipped(spans: list[Span], start: int, stop: int) -> Iterator[Span]:
@@ -122,6 +172,18 @@ def _around(whole: list[Span], starts: list[int], start: int, cut: int) -> int:
     span = whole[nth]
     short = span.stop - span.start <= _SHORT
     return span.start if short and start < span.start < cut < span.stop else cut
+
+
+def _line_of_code(text: str, whole: list[Span], starts: list[int], start: int, cut: int) -> int:
+    """The cut, moved to where a line of the code (or a row of the table) around it ends."""
+    nth = bisect_left(starts, cut) - 1
+    if nth < 0 or whole[nth].kind is not Kind.PRE or cut >= whole[nth].stop:
+        return cut
+    first = whole[nth].start
+    line = text.rfind("\n", max(start, first), cut) + 1
+    if line > start:
+        return line
+    return first if first > start else cut
 
 
 # Markdown source with fences --------------------------------------------------------------

@@ -19,6 +19,8 @@ class Kind(StrEnum):
     PRE = "pre"
     LINK = "text_link"
     QUOTE = "blockquote"
+    HEADING = "heading"
+    ITEM = "list_item"
 
 
 INLINE = frozenset({Kind.BOLD, Kind.ITALIC, Kind.STRIKE})
@@ -27,12 +29,16 @@ ALONE = frozenset({Kind.CODE, Kind.PRE, Kind.LINK})  # nothing else may be decid
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """``detail`` is a link's target or a code block's language."""
+    """``detail`` is a link's target, a code block's language or an item's marker.
+
+    ``level`` is a heading's (1 is the highest) or an item's (1 is the outermost list).
+    """
 
     kind: Kind
     start: int
     stop: int
     detail: str = ""
+    level: int = 0
 
     def moved(self, by: int) -> Span:
         return replace(self, start=self.start + by, stop=self.stop + by)
