@@ -68,6 +68,12 @@ class Decides(Protocol):
     ) -> str: ...
 
 
+class Chooses(Protocol):
+    """Takes a press on a question of an agent; returns what the person who pressed is told."""
+
+    def choose(self, ident: str, choice: int, person: str, admin: bool) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class House:
     """The settings that intake goes by."""
@@ -92,6 +98,7 @@ class Ground:
     spine: Spine
     says: Says
     decides: Decides
+    chooses: Chooses
     people: People
     channels: Mapping[str, Channel]
     clock: Clock

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from core import addressing, commands, moving, wording
+from core import addressing, commands, handing, moving, wording
 from core.addressing import Spoken
 from core.answering import Answering
 from core.arriving import Arriving
@@ -44,7 +44,7 @@ from core.stopping import Stopping
 from core.store import reads, rows
 from core.store.errors import Closed
 from core.store.records import LaneRow
-from core.turns import Origin
+from core.turns import Origin, Turn
 
 log = logging.getLogger("laneway.intake")
 
@@ -107,6 +107,10 @@ class Intake:
         if old is not None and lane is not None:
             told = await self._pressing.once_more(lane, old, Action.CONTINUE, first=True)
             log.info("turn %d goes on after the restart: %s", turn, told)
+
+    async def queue_up(self, side: Turn, request: str) -> str:
+        """A request of a side answer for the main conversation; why it cannot be, or ""."""
+        return await handing.queue_up(self.ground, self._arriving, side, request)
 
     async def moved(self, address: Address, new_chat: str) -> None:
         """A chat moved, as a send found out."""

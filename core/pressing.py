@@ -86,6 +86,8 @@ class Pressing:
                 return await self._allow(pressed)
             case Action.APPROVAL:
                 return await self._approval(pressed)
+            case Action.CHOSEN:
+                return await self._chosen(pressed)
             case _:
                 return wording.UNKNOWN_PRESS
 
@@ -108,12 +110,14 @@ class Pressing:
     # What waits ---------------------------------------------------------------------------
 
     async def _waiting(self, pressed: Pressed) -> str:
-        """Acts on the presser's newest waiting message."""
+        """Acts on the presser's newest waiting message, or on the one that the button names."""
         lane, person, identity = pressed.lane, pressed.person, pressed.press.identity
         view = self.ground.spine.view(lane.id)
-        own = [turn for turn in view.waiting if turn.person == person.id] if view else []
+        waiting, named = view.waiting if view else (), pressed.button.turn
+        own = [t for t in waiting if (t.id == named if named else t.person == person.id)]
         if not own:
-            return await self._take("You have no message waiting here.", Item(identity))
+            gone = "It does not wait any more." if named else "You have no message waiting here."
+            return await self._take(gone, Item(identity))
         newest = max(own, key=lambda turn: turn.id)
         what = wording.label(newest.label, 40)
         match pressed.button.action:
@@ -211,7 +215,16 @@ class Pressing:
         await self.ground.people.load(self.ground.store)
         return told
 
-    # Approvals ----------------------------------------------------------------------------
+    # Questions and approvals --------------------------------------------------------------
+
+    async def _chosen(self, pressed: Pressed) -> str:
+        of, choice = pressed.button.data.get("of"), pressed.button.data.get("choice")
+        if not isinstance(of, str) or not isinstance(choice, int):
+            return wording.UNKNOWN_PRESS
+        if not await self._take("new", Item(pressed.press.identity)):
+            return ""
+        person = pressed.person
+        return self.ground.chooses.choose(of, choice, person.id, person.admin)
 
     async def _approval(self, pressed: Pressed) -> str:
         data, person = pressed.button.data, pressed.person

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core import turns
@@ -31,6 +31,7 @@ from core.preparing import Prepared, Preparing, Unworkable
 from core.settling import End, Settling, usage_row
 from core.store import rows
 from core.telling import Remains, Telling
+from core.tools import Seat, Tools
 from core.turns import Kind, Result, Turn
 from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED, TOO_LONG, TOO_SILENT
 
@@ -59,6 +60,7 @@ class TurnLife:
     approvals: Approvals
     outbox: Outbox
     telling: Telling
+    tools: Tools
     clock: Clock
     limits: TimeLimits
     previews: bool
@@ -91,6 +93,7 @@ class Running:
         self._prepared: Prepared | None = None
         self._run: Run | None = None
         self._live: Live | None = None
+        self._seat: Seat | None = None  # its agent's way to the gateway
         self._session = ""  # known once the prompt may leave
         self._files = False  # some were sent, or it was told why not
         self._quarantine = ""  # why the session may never be used again
@@ -180,6 +183,8 @@ class Running:
         finally:
             if self._live:
                 self._live.close()
+            if self._seat:
+                self._life.tools.leave(self._seat)
 
     def _ended(self, end: End) -> None:
         """The first end counts."""
@@ -198,7 +203,10 @@ class Running:
         if self._cancelled:
             self._ended(End(Result.CANCELLED))
             return
-        self._run = prepared.engine.run(prepared.request)
+        seat = self._seat = self._life.tools.admit(
+            self.turn, engine, prepared.request.folder, self._hold, self._release
+        )
+        self._run = prepared.engine.run(replace(prepared.request, toolbox=seat))
         live = self._live = Live(
             self.turn.id,
             self.turn.lane,
@@ -307,16 +315,23 @@ class Running:
         assert prepared is not None
 
         def decided(decision: Decision) -> None:
-            if self._patience.resume() and self._live:
-                self._live.release()
+            self._release()
             if self._run:
                 self._run.answer(asked.id, decision)
 
-        if self._patience.pause() and self._live:
-            self._live.hold()
+        self._hold()
         await self._life.approvals.ask(
             self.turn, prepared.engine.name, prepared.request.approvals, asked, decided
         )
+
+    def _hold(self) -> None:
+        """A person is asked: nothing is expected of the engine meanwhile."""
+        if self._patience.pause() and self._live:
+            self._live.hold()
+
+    def _release(self) -> None:
+        if self._patience.resume() and self._live:
+            self._live.release()
 
     # Ending and steering it ---------------------------------------------------------------
 

@@ -36,6 +36,7 @@ class Action(StrEnum):
     SET = "set"  # a command with a value
     ALLOW_PLACE = "allow place"
     APPROVAL = "approval"
+    CHOSEN = "chosen"  # an answer to what an agent asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ UNKNOWN_PRESS = "This button is no longer in use."
 PRESS_BROKE = "That did not work, and nothing was changed; the log of the gateway says more."
 TURN_OVER_PRESS = "That turn is over already."
 NOT_YOURS_PRESS = "Only the person who asked, or an admin, can do this."
+HANDED_OVER = "From the side answer, for the main conversation:"
 NO_SIDE_PRESS = "The agent here cannot answer on the side; your message keeps its place."
 SIDE_BUSY_PRESS = "A side answer is being written already; your message keeps its place."
 FILE_NOT_TAKEN = (

@@ -27,13 +27,15 @@ from core.notices import Notices
 from core.outbox import Outbox
 from core.people import Lists, People
 from core.preparing import Defaults, Preparing
+from core.questions import Questions
 from core.runner import Runner
 from core.running import TimeLimits, TurnLife
-from core.showing import new_id
+from core.showing import Showing, new_id
 from core.store import rows
 from core.store.records import Delivery, ProcessRow
 from core.store.store import Store
 from core.telling import Telling
+from core.tools import Tools
 from core.turns import Limits
 from core.undelivered import Undelivered
 from gateway.config import Settings
@@ -73,6 +75,7 @@ class Parts:
     undelivered: Undelivered
     defaults: Defaults
     approvals: Approvals
+    tools: Tools
 
 
 def wanted_channels(settings: Settings) -> list[Wanted]:
@@ -150,6 +153,7 @@ def assemble(
     channels: Mapping[str, Channel],
     engines: Mapping[str, Engine],
     people: People,
+    tools_url: str = "",
 ) -> Parts:
     """Objects that know each other, from the outbox up to the intake."""
     workspace = str(resolved(settings.workspace)) if settings.workspace else ""
@@ -185,15 +189,28 @@ def assemble(
     telling = Telling(
         store.ids, channel, outbox, clock, new_id, people.name, rules.queue, settings.receipts
     )
+    showing = Showing(store.ids, channel, clock, new_id)
+    questions = Questions(
+        channel,
+        showing,
+        clock,
+        new_id,
+        people.name,
+        settings.approval_timeout,
+        settings.approval_timeout_unattended,
+    )
+    spill = settings.home / OUTGOING
+    tools = Tools(store, telling, showing, outbox, questions, spill, tools_url)
     life = TurnLife(
         Preparing(store, engines, channel, defaults, clock),
         approvals,
         outbox,
         telling,
+        tools,
         clock,
         TimeLimits(settings.turn_idle_timeout, settings.turn_timeout, settings.stop_grace),
         settings.preview,
-        settings.home / OUTGOING,
+        spill,
     )
     notices = Notices(store, channel, clock, new_id)
     runner = Runner(
@@ -211,9 +228,13 @@ def assemble(
         bot_turns=settings.bot_turns.count,
         bot_seconds=settings.bot_turns.per,
     )
-    ground = Ground(store, runner, outbox, approvals, people, channels, clock, house, new_id)
+    ground = Ground(
+        store, runner, outbox, approvals, questions, people, channels, clock, house, new_id
+    )
     intake = Intake(ground)
+    tools.begin(runner.take, intake.queue_up)
     late.append(intake)
     return Parts(
-        store, channels, engines, people, outbox, runner, intake, undelivered, defaults, approvals
+        store, channels, engines, people, outbox, runner, intake, undelivered, defaults, approvals,
+        tools,
     )

@@ -155,6 +155,9 @@ class Decisions:
         self.asked.append((approval, choice, person, may, admin))
         return "Decided." if may else "Not you."
 
+    def choose(self, ident: str, choice: int, person: str, admin: bool) -> str:
+        return f"{person} chose {choice} of {ident}"
+
 
 @dataclass
 class Scene:
@@ -307,6 +310,7 @@ async def opened(
             spine=rules,
             says=signs,
             decides=decisions,
+            chooses=decisions,
             people=people,
             channels={"telegram": PlainChannel("telegram", limits)},
             clock=clock,

@@ -1,0 +1,269 @@
+"""What a running agent may do in its own thread, and that nothing of it outlives its turn."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.channel import Retitle, SendFile
+from core.engines.base import Abilities, Finished, Started, Text, Toolbox
+from core.messages import Press
+from core.store import reads
+from core.tools import Idle, Unknown
+from core.turns import Result
+from tests.fakes.engine import PuppetEngine, PuppetRun
+from tests.runner.scene import ANA, BEN, Scene
+
+
+async def working(scene: Scene, text: str = "work", who: str = ANA) -> PuppetRun:
+    """A turn whose prompt has left."""
+    before = len(scene.engine.runs)
+    await scene.says(text, who=who)
+    run = await scene.engine.started(before + 1)
+    run.say(Started("s"))
+    await scene.until(lambda: run.handed_over)
+    return run
+
+
+def tools(run: PuppetRun) -> Toolbox:
+    assert run.request.toolbox is not None
+    return run.request.toolbox
+
+
+async def press(scene: Scene, label: str, who: str = ANA) -> None:
+    """Press the newest button with this label."""
+    shown = [
+        m for m in scene.channel.shown() if any(b.label == label for r in m.keyboard for b in r)
+    ]
+    button = next(b for row in shown[-1].keyboard for b in row if b.label == label)
+    await scene.parts.intake.accept(
+        [
+            Press(
+                f"press:{button.id}:{who}", "p", shown[-1].address, who, who, button.id,
+                shown[-1].message_id, direct=True,
+            )
+        ]
+    )  # fmt: skip
+
+
+def finish(run: PuppetRun, text: str = "done") -> None:
+    run.say(Text(text), Finished(Result.DONE))
+    run.end()
+
+
+async def test_a_message_is_shown_at_once_and_the_answer_after_it(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_PREVIEW="off") as scene:
+        run = await working(scene)
+        reply = await tools(run).call("send_message", {"text": "half way"})
+        assert (reply.text, reply.failed) == ("Sent.", False)
+        await scene.until(lambda: scene.texts() == ["half way"])
+        finish(run)
+        await scene.until(lambda: scene.texts() == ["half way", "done"])
+
+
+async def test_a_file_of_the_workspace_is_sent(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        (run.request.folder / "report.txt").write_text("all is well")
+        assert not (await tools(run).call("send_file", {"path": "report.txt"})).failed
+        await scene.until(lambda: scene.channel.of(SendFile))
+        (sent,) = scene.channel.of(SendFile)
+        assert isinstance(sent.action, SendFile)
+        assert sent.action.name == "report.txt"
+        assert sent.action.path.parent != run.request.folder  # a copy made at the check
+        finish(run)
+
+
+@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "link", "folder", "absent", "x\0y"])
+async def test_nothing_but_a_regular_file_inside_is_sent(tmp_path: Path, path: str) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        folder = run.request.folder
+        (folder.parent / "outside").write_text("not yours")
+        (folder / "link").symlink_to("/etc/passwd")
+        (folder / "folder").mkdir()
+        assert (await tools(run).call("send_file", {"path": path})).failed
+        finish(run)
+        await scene.until(lambda: "done" in scene.texts())
+        assert not scene.channel.of(SendFile)
+
+
+async def test_the_person_is_asked_and_the_answer_comes_back(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_TURN_IDLE_TIMEOUT="2s") as scene:
+        run = await working(scene, who=BEN)
+        asking = {"question": "Which colour?", "options": ["red", "blue"]}
+        async with asyncio.TaskGroup() as group:
+            answer = group.create_task(tools(run).call("ask_person", asking), name="ask")
+            await scene.until(lambda: any("Which colour?" in text for text in scene.texts()))
+            view = scene.parts.runner.view("main")
+            assert view is not None
+            assert view.main is not None
+            assert view.main.asking == 1  # its slot is lent while the person thinks
+            await press(scene, "blue", who=BEN)
+        assert answer.result().text == "The answer is: blue"
+        await scene.until(lambda: any("➡️ blue" in text for text in scene.texts()))
+        assert not any(message.keyboard for message in scene.channel.shown())
+        finish(run)
+        await scene.until(lambda: "done" in scene.texts())
+
+
+async def test_only_who_was_asked_or_an_admin_answers_and_the_first_press_counts(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene, who=ANA)
+        asking = {"question": "Go on?", "options": ["yes", "no"]}
+        chooses = scene.parts.intake.ground.chooses
+        async with asyncio.TaskGroup() as group:
+            answer = group.create_task(tools(run).call("ask_person", asking), name="ask")
+            await scene.until(lambda: any(m.keyboard for m in scene.channel.shown()))
+            (ident,) = chooses._open  # type: ignore[attr-defined]
+            assert "Only the person" in chooses.choose(ident, 0, BEN, admin=False)
+            assert "over" in chooses.choose(ident, 7, ANA, admin=True)
+            assert chooses.choose(ident, 1, ANA, admin=True) == "You said: no"
+            assert "over" in chooses.choose(ident, 0, ANA, admin=True)
+        assert answer.result().text == "The answer is: no"
+        finish(run)
+
+
+async def test_a_question_nobody_answers_ends_and_the_agent_goes_on(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_APPROVAL_TIMEOUT="1s") as scene:
+        run = await working(scene)
+        asking = {"question": "Anyone?", "options": ["yes", "no"]}
+        assert (await tools(run).call("ask_person", asking)).text == "Nobody answered in time."
+        await scene.until(lambda: any("Nobody answered" in text for text in scene.texts()))
+        finish(run)
+        await scene.until(lambda: "done" in scene.texts())
+
+
+async def test_a_stop_ends_the_question_with_its_turn(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        asking = {"question": "Anyone?", "options": ["yes", "no"]}
+        async with asyncio.TaskGroup() as group:
+            answer = group.create_task(tools(run).call("ask_person", asking), name="ask")
+            await scene.until(lambda: any(m.keyboard for m in scene.channel.shown()))
+            await scene.says("/stop")
+        assert answer.result().text == "Nobody answered in time."
+        await scene.until(lambda: any("No answer is needed" in text for text in scene.texts()))
+        assert await scene.statuses() == ["stopped"]
+
+
+async def test_the_thread_is_named_and_its_earlier_words_are_read(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        finish(await working(scene, "the first question"), "the first answer")
+        await scene.until(lambda: "the first answer" in scene.texts())
+        run = await working(scene, "the second question")
+        assert not (await tools(run).call("set_title", {"title": " A  new\nname "})).failed
+        await scene.until(lambda: scene.channel.of(Retitle))
+        lane = await reads.lane(scene.parts.store, "main")
+        assert lane is not None
+        assert lane.title == "A new name"
+        read = (await tools(run).call("read_thread", {})).text
+        assert read.index("Ana: the first question") < read.index("agent: the first answer")
+        assert "second" not in read
+        newest = (await tools(run).call("read_thread", {"limit": 1})).text
+        assert "question" not in newest
+        finish(run)
+
+
+async def test_the_tools_end_with_the_turn_and_come_back_with_the_next(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        first = await working(scene)
+        token = tools(first).token
+        assert scene.parts.tools.seat(token).turn.id == first.request.turn
+        finish(first)
+        await scene.until(lambda: "done" in scene.texts())
+        with pytest.raises(Idle):
+            scene.parts.tools.seat(token)
+        assert (await tools(first).call("send_message", {"text": "late"})).failed
+        second = await working(scene)
+        assert tools(second).token == token  # the session's, so that a warm agent keeps it
+        assert scene.parts.tools.seat(token).turn.id == second.request.turn
+        assert (await tools(first).call("send_message", {"text": "late"})).failed
+        finish(second)
+
+
+@pytest.mark.parametrize("token", ["", "x", "x.y", "é.é", "0" * 32 + "." + "0" * 64])
+async def test_a_token_nobody_was_given_opens_nothing(tmp_path: Path, token: str) -> None:
+    async with Scene(tmp_path) as scene:
+        with pytest.raises(Unknown):
+            scene.parts.tools.seat(token)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "why"),
+    [
+        ("send_message", {}, "'text' is needed"),
+        ("send_message", {"text": ""}, "1 to 20000"),
+        ("send_message", {"text": 5}, "1 to 20000"),
+        ("send_message", {"text": "x" * 20_001}, "1 to 20000"),
+        ("send_message", {"text": "x", "lane": "other"}, "no argument 'lane'"),
+        ("ask_person", {"question": "?", "options": ["one"]}, "2 to 8"),
+        ("ask_person", {"question": "?", "options": ["a", "a "]}, "different"),
+        ("ask_person", {"question": "?", "options": "ab"}, "2 to 8"),
+        ("ask_person", {"question": "?", "options": ["a", "b" * 61]}, "60"),
+        ("read_thread", {"limit": 0}, "1 to 100"),
+        ("read_thread", {"limit": True}, "1 to 100"),
+        ("queue_for_main", {"request": "x"}, "no tool"),
+        ("shell", {}, "no tool"),
+    ],
+)
+async def test_a_call_that_does_not_fit_says_what_would(
+    tmp_path: Path, name: str, arguments: dict[str, object], why: str
+) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        reply = await tools(run).call(name, arguments)
+        assert reply.failed
+        assert why in reply.text
+        finish(run)
+
+
+async def test_one_turn_cannot_flood_its_thread(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        replies = [await tools(run).call("send_message", {"text": f"m{n}"}) for n in range(51)]
+        assert [reply.failed for reply in replies] == [False] * 50 + [True]
+        finish(run)
+
+
+async def test_a_side_answer_only_reads_and_hands_over_one_request(tmp_path: Path) -> None:
+    engine = PuppetEngine(Abilities(resume=True, side=True))
+    async with Scene(tmp_path, engine) as scene:
+        main = await working(scene)
+        side = await working(scene, "/btw what about the tests?", who=BEN)
+        assert {spec.name for spec in tools(side).offered()} == {"read_thread", "queue_for_main"}
+        assert tools(side).token != tools(main).token
+        assert (await tools(side).call("send_message", {"text": "no"})).failed
+        assert not (await tools(side).call("queue_for_main", {"request": "run the tests"})).failed
+        again = await tools(side).call("queue_for_main", {"request": "and more"})
+        assert "one request" in again.text
+        await scene.until(lambda: any("run the tests" in text for text in scene.texts()))
+        finish(side, "they pass")
+        finish(main)
+        queued = await scene.engine.started(3)
+        assert "run the tests" in queued.request.prompt
+        assert not queued.request.read_only
+        assert (await scene.turns())[-1].person == BEN
+        queued.answer_with("ran")
+        await scene.until(lambda: "ran" in scene.texts())
+
+
+async def test_a_request_that_was_handed_over_can_be_dropped(tmp_path: Path) -> None:
+    engine = PuppetEngine(Abilities(resume=True, side=True))
+    async with Scene(tmp_path, engine) as scene:
+        main = await working(scene)
+        side = await working(scene, "/btw what about the tests?")
+        await tools(side).call("queue_for_main", {"request": "run the tests"})
+        await scene.says("my own message")
+        await scene.until(lambda: any("Drop it" in str(m.keyboard) for m in scene.channel.shown()))
+        await press(scene, "Drop it")
+        await scene.until(lambda: any("ropped" in text for text in scene.texts()))
+        assert await scene.statuses() == ["running", "running", "dropped", "waiting"]
+        finish(side)
+        finish(main)
+        (await scene.engine.started(3)).answer_with("own")
+        await scene.until(lambda: "own" in scene.texts())
