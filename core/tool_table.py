@@ -159,11 +159,10 @@ class Given:
 
     def options(self, name: str) -> list[str]:
         given = self.arguments.get(name)
-        fit = isinstance(given, list) and 2 <= len(given) <= OPTIONS_MOST
-        texts = [one.strip() for one in given if isinstance(one, str)] if fit else []
-        if len(set(texts)) != len(given if fit else [0]) or not all(
-            1 <= len(one) <= LABEL_MOST for one in texts
-        ):
+        listed = given if isinstance(given, list) else []
+        texts = [one.strip() for one in listed if isinstance(one, str)]
+        fit = len(listed) == len(set(texts)) and 2 <= len(texts) <= OPTIONS_MOST
+        if not fit or not all(1 <= len(one) <= LABEL_MOST for one in texts):
             raise BadCall(
                 f"{name!r} must be 2 to {OPTIONS_MOST} different texts of at most {LABEL_MOST}"
                 " characters."
