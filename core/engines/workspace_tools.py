@@ -119,7 +119,7 @@ class _Files:
 
     def search(self, told: Json) -> str:
         wanted = words(told.get("text")).strip("\n").casefold()
-        if not wanted:
+        if not wanted.strip():
             raise ToolFailed("Say what to find in “text”.")
         until = time.monotonic() + SEARCH_SECONDS
         found: list[str] = []

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.contracts.engine_contract import processes_of
+from tests.engines import chats as chat_scenes
 from tests.engines import scenes
+from tests.fakes.openai_server import ChatServer
 
 
 @pytest.fixture
@@ -28,3 +30,15 @@ async def make(tmp_path: Path) -> AsyncIterator[Callable[..., scenes.Scene]]:
     for one in made:
         await one.engine.close()
     assert processes_of(home) == []
+
+
+@pytest.fixture
+async def chats(tmp_path: Path) -> AsyncIterator[chat_scenes.Chats]:
+    """A chat-completions server on loopback, and what is needed to ask it."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    async with ChatServer() as server:
+        made = chat_scenes.Chats(tmp_path / "home", folder, server)
+        yield made
+        for engine in made.engines:
+            await engine.close()
