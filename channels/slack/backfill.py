@@ -1,0 +1,199 @@
+"""What was said while nobody listened, read from Slack's history once the connection is there.
+
+Slack delivers again only what it could not deliver in the last minutes. It must not know who may
+talk; what it hands on may be known already.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from channels.slack.events import Me, Reading, address_of, is_direct, message
+from channels.slack.fields import (
+    Json,
+    Malformed,
+    as_object,
+    maybe,
+    maybe_stamp,
+    objects,
+    order,
+    stamp_of,
+    string,
+)
+from channels.slack.web import Web
+from core.channel import Forbidden, Marks, RateLimited, Refused, SendError, ThreadGone
+from core.clock import Clock
+from core.messages import Address, Incoming, Message, Missed
+
+log = logging.getLogger(__name__)
+
+MOST = 200  # messages of a thread that are run
+DAY = 24 * 3600 * 1000  # ms; what is older is told, not run
+PAGE, PAGES = 200, 5
+OVERLAP = 60_000  # ms read once more: Slack does not keep the order of what it delivers
+TRIES = 4
+LABELS, LABEL_MOST = 10, 60
+_PAUSE = 2.0
+
+Store = Callable[[Sequence[Incoming]], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Backfill:
+    """One reading. ``holds`` says what is not read yet; ``whole`` whether all of it could be."""
+
+    web: Web
+    me: Me
+    reading: Callable[[], Reading]
+    store: Store
+    clock: Clock
+    learn: Callable[[list[str]], Awaitable[None]]
+    changed: Callable[[], None] = lambda: None
+    whole: bool = True
+    _threads: set[Address] = field(default_factory=set)
+    _places: set[str] = field(default_factory=set)
+    _known: set[Address] = field(default_factory=set)
+
+    def holds(self, address: Address) -> bool:
+        if address in self._threads:
+            return True
+        return address not in self._known and address.chat in self._places
+
+    def plan(self, marks: Marks) -> None:
+        """What is going to be read; nothing if we never listened before."""
+        self._known = set(marks.threads)
+        if marks.since:
+            self._threads = set(marks.threads)
+            directs = {address.chat for address in marks.threads if is_direct(address.chat)}
+            self._places = {place.removeprefix("slack:") for place in marks.places} | directs
+
+    async def run(self, marks: Marks, now: int) -> None:
+        """Read it, newest threads first. ``now``: ms by Slack's clock. Raises no SendError."""
+        newest_first = sorted(marks.threads.items(), key=lambda one: one[1].at, reverse=True)
+        for address, mark in newest_first if marks.since else ():
+            await self._kindly(self._thread(address, mark.message_id, now), str(address))
+            self._threads.discard(address)
+            self.changed()
+        for chat in sorted(self._places):
+            await self._kindly(self._place(chat, marks, now), chat)
+            self._places.discard(chat)
+            self.changed()
+
+    async def _kindly(self, work: Awaitable[None], what: str) -> None:
+        """One place that cannot be read keeps no other from it."""
+        try:
+            await work
+        except (Forbidden, ThreadGone, Refused) as error:
+            log.debug("slack: %s cannot be read: %s", what, error)
+        except SendError as error:
+            self.whole = False
+            log.warning("slack: what was missed in %s is not known: %s", what, error)
+
+    async def _thread(self, address: Address, after: str, now: int) -> None:
+        """A thread, or a direct chat's main timeline, after its mark."""
+        if address.thread:
+            found = await self._pages(
+                "conversations.replies", channel=address.chat, ts=address.thread, oldest=after
+            )
+        else:
+            found = await self._pages(
+                "conversations.history", channel=address.chat, oldest=after, latest=stamp_of(now)
+            )
+        fresh = [one for one in found if order(str(one.get("ts"))) > order(after)]
+        said = await self._said(fresh, address.chat)
+        await self._hand([one for one in said if one.address == address], now)
+
+    async def _place(self, chat: str, marks: Marks, now: int) -> None:
+        """What began there since; threads with a mark are read by themselves."""
+        since = stamp_of(marks.since - OVERLAP)
+        top = await self._pages(
+            "conversations.history", channel=chat, oldest=since, latest=stamp_of(now)
+        )
+        said = await self._said(top, chat)
+        for root in top:
+            latest, ts = maybe_stamp(root, "latest_reply"), maybe_stamp(root, "ts")
+            if not latest or address_of(chat, "", ts) in self._known:
+                continue
+            if order(latest) > order(since):
+                replies = await self._pages(
+                    "conversations.replies", channel=chat, ts=ts, oldest=since
+                )
+                said += await self._said([one for one in replies if one.get("ts") != ts], chat)
+        by_thread: dict[Address, list[Message]] = {}
+        for one in said:
+            if one.address not in self._known:
+                by_thread.setdefault(one.address, []).append(one)
+        for thread in by_thread.values():
+            if is_direct(chat) or any(one.addressed for one in thread):
+                await self._hand(thread, now)
+
+    async def _hand(self, said: list[Message], now: int) -> None:
+        """Hand on what is young enough, and tell of the rest."""
+        said = sorted(said, key=lambda one: order(one.message_id))
+        young = [one for one in said if one.at > now - DAY][-MOST:]
+        left = [one for one in said[: len(said) - len(young)] if not one.from_bot]
+        batch: list[Incoming] = [*([_missed(self.me, left)] if left else []), *young]
+        if batch:
+            await self.store(batch)
+
+    async def _said(self, found: Sequence[Json], chat: str) -> list[Message]:
+        """What people wrote; what cannot be read is left out, as it came as an event as well."""
+        await self.learn([str(one.get("user", "")) for one in found])
+        reading, said = self.reading(), []
+        for one in found:
+            try:
+                read = message(one, chat, reading)
+            except Malformed as error:
+                log.debug("slack: a message of the history cannot be read: %s", error)
+                continue
+            if read is not None:
+                said.append(read)
+        return said
+
+    async def _pages(self, method: str, **fields: object) -> list[Json]:
+        found: dict[str, Json] = {}
+        cursor = ""
+        for _ in range(PAGES):
+            page = await self._patiently(method, **fields, limit=PAGE, cursor=cursor or None)
+            try:
+                for one in objects(page, "messages"):
+                    found[maybe_stamp(one, "ts")] = one
+                cursor = string(maybe(page, "response_metadata") or {}, "next_cursor")
+            except Malformed as error:
+                raise Refused(f"Slack's history has an odd shape: {error}") from None
+            if not cursor:
+                break
+        found.pop("", None)
+        return [found[ts] for ts in sorted(found, key=order)]
+
+    async def _patiently(self, method: str, **fields: object) -> Json:
+        """A call that is only read may be made again."""
+        for left in reversed(range(TRIES)):
+            try:
+                return as_object(await self.web.call(method, **fields), method)
+            except RateLimited as limited:
+                if not left:
+                    raise
+                await self.clock.sleep(limited.retry_after)
+            except (Forbidden, ThreadGone, Refused):
+                raise
+            except SendError:
+                if not left:
+                    raise
+                await self.clock.sleep(_PAUSE)
+        raise AssertionError("unreachable")
+
+
+def _missed(me: Me, left: list[Message]) -> Missed:
+    address = left[0].address
+    return Missed(
+        identity=f"slack:{me.team}:{address.chat}:{address.thread}:missed:{left[-1].message_id}",
+        address=address,
+        direct=left[0].direct,
+        count=len(left),
+        oldest=left[0].at,
+        newest=left[-1].at,
+        labels=tuple(" ".join(one.text.split())[:LABEL_MOST] for one in left[:LABELS]),
+    )

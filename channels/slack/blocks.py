@@ -1,0 +1,99 @@
+"""A part and its buttons as the content of a Slack message, within Slack's limits. Pure.
+
+It must not know where a message goes, nor what a button means.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from typing import Any
+
+from channels.markup import slack as markup
+from channels.slack.text import escape, visible
+from core.messages import Button, Keyboard, Part, Style, clean
+
+Block = dict[str, Any]
+
+TEXT_MOST = 3_900  # of chat.update, which takes less than chat.postMessage
+NOTICE_MOST = 1_000  # what a notification shows; with blocks the text is nothing else
+PLAIN_MOST = 8_000  # beside buttons; the JSON of all blocks may have about 13,000 signs
+BLOCKS_MOST, ROW_MOST, LABEL_MOST = 50, 25, 75
+_STYLES = {Style.PRIMARY: "primary", Style.SUCCESS: "primary", Style.DANGER: "danger"}
+_INVISIBLE = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
+_BLANK = "\u2800\u3164\uffa0"  # drawn as nothing, though no space by their category
+
+
+def rendered(markdown: str) -> list[Part]:
+    """Markdown as parts; the text of each is what it shows, the markup is Slack's."""
+    return [
+        Part(
+            visible(one.text),
+            json.dumps({"text": one.text, "blocks": one.blocks}, ensure_ascii=False),
+        )
+        for one in markup.render(markdown)
+    ]
+
+
+def content(part: Part, keyboard: Keyboard = ()) -> dict[str, object]:
+    """``text`` and ``blocks`` of a message. Without blocks the list is empty: an update that
+    leaves it out would keep the buttons of before.
+    """
+    text, blocks = _shown(part)
+    if not blocks and (keyboard or len(escape(text)) > TEXT_MOST):
+        blocks = [plain_block(cut(text, PLAIN_MOST))]
+    rows = _rows(keyboard)
+    blocks = [*blocks[: BLOCKS_MOST - len(rows)], *rows]
+    return {"text": escape(cut(text, NOTICE_MOST)) if blocks else escape(text), "blocks": blocks}
+
+
+def caption(part: Part | None) -> str | None:
+    """The words beside a file, formatted as Slack's own markup."""
+    if part is None or not part.text.strip():
+        return None
+    if part.markup:
+        return str(json.loads(part.markup)["text"])
+    return escape(clean(part.text))
+
+
+def plain_block(text: str) -> Block:
+    """Text that is shown as it is: nothing in it is read as markup."""
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    return {"type": "rich_text", "elements": [section]}
+
+
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _shown(part: Part) -> tuple[str, list[Block]]:
+    """Text and blocks of a part; a text that would show nothing becomes a visible sign."""
+    text = clean(part.text)
+    if not any(c not in _BLANK and unicodedata.category(c) not in _INVISIBLE for c in text):
+        return "…", []
+    if part.markup and text == part.text:
+        return text, json.loads(part.markup)["blocks"]
+    return text, []
+
+
+def _rows(keyboard: Keyboard) -> list[Block]:
+    """Each row of buttons as a block; what is more than a block takes goes into the next."""
+    rows: list[Block] = []
+    for row in keyboard:
+        for start in range(0, len(row), ROW_MOST):
+            elements = [_button(one) for one in row[start : start + ROW_MOST]]
+            rows.append({"type": "actions", "elements": elements})
+    return rows[: BLOCKS_MOST - 1]
+
+
+def _button(button: Button) -> Block:
+    label = cut(clean(button.label).strip() or "…", LABEL_MOST)
+    shown: Block = {
+        "type": "button",
+        "action_id": button.id,
+        "value": button.id,
+        "text": {"type": "plain_text", "text": label, "emoji": True},
+    }
+    if style := _STYLES.get(button.style):
+        shown["style"] = style
+    return shown

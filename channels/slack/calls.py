@@ -1,0 +1,271 @@
+"""Our actions as calls of the Web API, each made once.
+
+It must not queue, pace or repeat anything: order and rate are the outbox's, retries too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+
+from channels.slack.blocks import TEXT_MOST, caption, content, cut
+from channels.slack.errors import LIBRARY, translate
+from channels.slack.fields import Json, Malformed, maybe, milliseconds, objects, stamp_of, string
+from channels.slack.files import shared_as, upload
+from channels.slack.status import Status
+from channels.slack.text import escape
+from channels.slack.web import Web
+from core.channel import (
+    Action,
+    AnswerPress,
+    Delete,
+    Done,
+    Find,
+    MessageGone,
+    OpenThread,
+    React,
+    Refused,
+    Retitle,
+    Revise,
+    Send,
+    SendError,
+    SendFile,
+    Typing,
+    Uncertain,
+)
+from core.clock import Clock
+from core.messages import Address, Part, Receipt, clean
+
+RECEIPTS = {
+    Receipt.RECEIVED: "eyes",
+    Receipt.WAITING: "hourglass_flowing_sand",
+    Receipt.FAILED: "warning",
+    Receipt.NONE: "",
+}
+EVENT_TYPE = "laneway_message"  # of the metadata that tells our messages apart
+TITLE_MOST = 250
+FIND_PAGES, FIND_SLACK = 5, 60_000  # ms: the platform's clock may be behind ours
+REACTED_KEPT, UPLOADS_KEPT = 2000, 500
+SHARED_PAUSES = (0.3, 0.7)  # seconds after which Slack is asked which message shows a file
+_NO_TITLES = "only a thread with the app in its direct messages can be named here"
+
+
+class Calls:
+    """Carries out actions over the web client."""
+
+    def __init__(self, web: Web, status: Status, clock: Clock) -> None:
+        self._web = web
+        self._status = status
+        self._clock = clock
+        self._reacted: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._uploads: OrderedDict[str, str] = OrderedDict()  # nonce: file
+
+    async def do(self, action: Action) -> Done:
+        """One action, once. Raises SendError."""
+        match action:
+            case Send():
+                return await self._send(action)
+            case SendFile():
+                return await self._send_file(action)
+            case Revise():
+                return await self._revise(action)
+            case Delete():
+                return await self._delete(action)
+            case Typing():
+                return await self._status.show(action.address)
+            case React():
+                return await self._react(action)
+            case Retitle():
+                return await self._retitle(action)
+            case AnswerPress():
+                return await self._answer_press(action)
+            case OpenThread():
+                return await self._post(action.address, content(Part(_title(action.title))))
+            case Find():
+                return await self._find(action)
+
+    async def _send(self, action: Send) -> Done:
+        await self._status.settle(action.address)
+        done = await self._post(
+            action.address, content(action.part, action.keyboard), nonce=action.nonce
+        )
+        self._status.gone(action.address)  # a message takes it away, at Slack itself
+        return done
+
+    async def _post(self, address: Address, shown: dict[str, object], nonce: str = "") -> Done:
+        if not shown["blocks"]:
+            shown = {"text": shown["text"]}
+        metadata = {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
+        sent = await self._web.call(
+            "chat.postMessage",
+            channel=address.chat,
+            thread_ts=address.thread or None,
+            metadata=metadata if nonce else None,
+            unfurl_links=False,
+            unfurl_media=False,
+            **shown,
+        )
+        try:
+            return Done(string(sent, "ts"))
+        except Malformed as caught:
+            raise Uncertain(f"chat.postMessage: {caught}") from None
+
+    async def _revise(self, action: Revise) -> Done:
+        await self._status.clear(action.address)
+        await self._web.call(
+            "chat.update",
+            channel=action.address.chat,
+            ts=_message(action.message_id),
+            **content(action.part, action.keyboard),
+        )
+        return Done(action.message_id)
+
+    async def _delete(self, action: Delete) -> Done:
+        try:
+            await self._web.call(
+                "chat.delete", channel=action.address.chat, ts=_message(action.message_id)
+            )
+        except MessageGone:
+            return Done()
+        return Done()
+
+    async def _send_file(self, action: SendFile) -> Done:
+        await self._status.settle(action.address)
+        ident = await upload(self._web, action.path, action.name)
+        self._uploads[action.nonce] = ident
+        if len(self._uploads) > UPLOADS_KEPT:
+            self._uploads.popitem(last=False)
+        await self._web.call(
+            "files.completeUploadExternal",
+            files=[{"id": ident, "title": action.name}],
+            channel_id=action.address.chat,
+            thread_ts=action.address.thread or None,
+            initial_comment=caption(action.caption),
+        )
+        self._status.gone(action.address)
+        return Done(await self._shown_as(ident, action.address.chat))
+
+    async def _shown_as(self, ident: str, channel: str) -> str:
+        """The message of a file that was just shared; Slack may need a moment to know it."""
+        for pause in (0.0, *SHARED_PAUSES):
+            if pause:
+                await self._clock.sleep(pause)
+            try:
+                if ts := shared_as(await self._web.call("files.info", file=ident), channel):
+                    return ts
+            except SendError:
+                return ""  # it is sent all the same
+        return ""
+
+    async def _react(self, action: React) -> Done:
+        """At most one of our signs stands at a message: the new one comes, the old ones go."""
+        if not action.message_id:  # a slash command is no message
+            return Done()
+        key = (action.address.chat, action.message_id)
+        wanted, before = RECEIPTS.get(action.receipt, ""), self._reacted.get(key)
+        if wanted and wanted != before:
+            await self._sign("reactions.add", key, wanted)
+        old = [before] if before is not None else [] if wanted else [*RECEIPTS.values()]
+        for name in old:
+            if name and name != wanted:
+                await self._sign("reactions.remove", key, name)
+        self._reacted[key] = wanted
+        if len(self._reacted) > REACTED_KEPT:
+            self._reacted.popitem(last=False)
+        return Done()
+
+    async def _sign(self, method: str, key: tuple[str, str], name: str) -> None:
+        try:
+            await self._web.call(method, channel=key[0], timestamp=_message(key[1]), name=name)
+        except Refused as refused:
+            if str(refused) not in ("already_reacted", "no_reaction"):
+                raise
+
+    async def _retitle(self, action: Retitle) -> Done:
+        address = action.address
+        if not (address.chat.startswith("D") and address.thread):
+            raise Refused(_NO_TITLES)
+        await self._web.call(
+            "assistant.threads.setTitle",
+            channel_id=address.chat,
+            thread_ts=address.thread,
+            title=_title(action.title),
+        )
+        return Done()
+
+    async def _answer_press(self, action: AnswerPress) -> Done:
+        """Seen only by the one who pressed or commanded; nothing to say needs no call."""
+        if not action.text.strip():
+            return Done()
+        try:
+            url, channel, user, thread = json.loads(action.press)
+        except ValueError:
+            raise Refused("this press cannot be answered") from None
+        text = escape(cut(clean(action.text), TEXT_MOST))
+        if url and await self._respond(str(url), text, str(thread)):
+            return Done()
+        await self._web.call(
+            "chat.postEphemeral", channel=channel, user=user, thread_ts=thread or None, text=text
+        )
+        return Done()
+
+    async def _respond(self, url: str, text: str, thread: str) -> bool:
+        """Answer at the address that came with the press; False: it takes none any more."""
+        said = {"response_type": "ephemeral", "replace_original": False, "text": text}
+        if thread:
+            said["thread_ts"] = thread
+        try:
+            async with self._web.session.post(url, json=said) as answer:
+                return answer.status == 200
+        except LIBRARY as caught:
+            raise translate(caught, "the answer to a press") from None
+
+    async def _find(self, action: Find) -> Done:
+        """Look for a message by its metadata, or by the file that was uploaded for it."""
+        address = action.address
+        file = self._uploads.get(action.nonce, "")
+        oldest = stamp_of(action.since - FIND_SLACK + min(0, self._web.ahead))
+        cursor = ""
+        for _ in range(FIND_PAGES):
+            page = await self._web.call(
+                "conversations.replies" if address.thread else "conversations.history",
+                channel=address.chat,
+                ts=address.thread or None,
+                oldest=oldest,
+                limit=200,
+                include_all_metadata=True,
+                cursor=cursor or None,
+            )
+            try:
+                for message in objects(page, "messages"):
+                    if _carries(message, action.nonce, file):
+                        return Done(string(message, "ts"))
+                cursor = string(maybe(page, "response_metadata") or {}, "next_cursor")
+            except Malformed as caught:
+                raise Uncertain(f"Slack's history has an odd shape: {caught}") from None
+            if not cursor:
+                return Done()
+        raise Uncertain("too much was said since then to be sure")
+
+
+def _carries(message: Json, nonce: str, file: str) -> bool:
+    metadata = maybe(message, "metadata") or {}
+    sent = maybe(metadata, "event_payload") or {}
+    if string(metadata, "event_type") == EVENT_TYPE and sent.get("nonce") == nonce:
+        return True
+    return bool(file) and any(one.get("id") == file for one in objects(message, "files"))
+
+
+def _message(message_id: str) -> str:
+    try:
+        milliseconds(message_id)
+    except ValueError:
+        raise MessageGone(f"{message_id or 'an empty id'} is no Slack message") from None
+    return message_id
+
+
+def _title(title: str) -> str:
+    title = " ".join(clean(title).split())[:TITLE_MOST]
+    if not title:
+        raise Refused("a thread needs a name")
+    return title

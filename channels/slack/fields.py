@@ -1,0 +1,105 @@
+"""Typed access to the JSON of an event, and times as Slack writes them.
+
+Absent optional fields have a default; a field of the wrong type is Malformed, whatever it is.
+Pure. It must not know what the fields mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+Json = Mapping[str, object]
+_TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
+
+
+class Malformed(ValueError):
+    """An event does not have the shape that Slack promises."""
+
+
+def as_object(value: object, what: str) -> Json:
+    """The value as a JSON object."""
+    if not isinstance(value, dict):
+        raise Malformed(f"{what} is no object")
+    return cast(Json, value)
+
+
+def obj(parent: Json, key: str) -> Json:
+    """A field that must be there and be an object."""
+    if key not in parent:
+        raise Malformed(f"{key} is missing")
+    return as_object(parent[key], key)
+
+
+def maybe(parent: Json, key: str) -> Json | None:
+    """An object, if the field is there."""
+    value = parent.get(key)
+    return None if value is None else as_object(value, key)
+
+
+def objects(parent: Json, key: str) -> list[Json]:
+    """A list of objects; none when the field is absent."""
+    value = parent.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Malformed(f"{key} is no list")
+    return [as_object(item, f"an item of {key}") for item in value]
+
+
+def string(parent: Json, key: str) -> str:
+    """Text; empty when the field is absent."""
+    value = parent.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise Malformed(f"{key} is no text")
+    return value
+
+
+def needed(parent: Json, key: str) -> str:
+    """Text that must be there."""
+    if not (value := string(parent, key)):
+        raise Malformed(f"{key} is missing")
+    return value
+
+
+def stamp(parent: Json, key: str) -> str:
+    """A message's id within its channel, such as 1712345600.000300; it must be there."""
+    value = needed(parent, key)
+    if _TS.fullmatch(value) is None:
+        raise Malformed(f"{key} is no time")
+    return value
+
+
+def maybe_stamp(parent: Json, key: str) -> str:
+    """The same; empty when the field is absent."""
+    return stamp(parent, key) if parent.get(key) else ""
+
+
+def size_of(parent: Json, key: str) -> int | None:
+    """A number of bytes, if the field is there."""
+    value = parent.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
+        raise Malformed(f"{key} is no size")
+    return value
+
+
+def order(ts: str) -> tuple[int, int]:
+    """By which times are compared; they are kept as text."""
+    seconds, _, rest = ts.partition(".")
+    return int(seconds), int(rest[:6].ljust(6, "0")) if rest else 0
+
+
+def milliseconds(ts: str) -> int:
+    seconds, micros = order(ts)
+    return seconds * 1000 + micros // 1000
+
+
+def stamp_of(at: int) -> str:
+    """An instant in milliseconds as Slack writes it."""
+    at = max(0, at)
+    return f"{at // 1000}.{at % 1000:03d}000"

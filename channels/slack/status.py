@@ -1,0 +1,88 @@
+"""The line "… is working" that Slack shows in a thread until a message comes.
+
+An uncleared status of an assistant thread keeps a person from writing, so every message clears it
+and no setting of it may land after that. It must not know what is being worked on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from channels.slack.small import SmallTasks
+from channels.slack.web import Web
+from core.channel import Done, RateLimited, SendError, Uncertain
+from core.messages import Address
+
+WORKING = "is working on it…"
+SETTLE_TIME = 2.0  # seconds a setting under way is waited for before a message
+_KEPT = 500
+
+
+class Status:
+    """``small`` owns the settings under way: the caller may be cancelled, they may not."""
+
+    def __init__(self, web: Web, small: SmallTasks) -> None:
+        self._web = web
+        self._small = small
+        self._shown: dict[Address, None] = {}
+        self._setting: dict[Address, asyncio.Task[None]] = {}
+        self._refused: set[bool] = set()  # kinds of chats (direct or not) where there is none
+
+    async def show(self, address: Address) -> Done:
+        """Show it; where Slack has none, nothing happens."""
+        direct = address.chat.startswith("D")
+        if not address.thread or direct in self._refused or address in self._setting:
+            return Done()
+        self._shown[address] = None
+        if len(self._shown) > _KEPT:
+            del self._shown[next(iter(self._shown))]
+        task = self._small.start(self._set(address, direct), "slack status")
+        self._setting[address] = task
+        task.add_done_callback(lambda _: self._setting.pop(address, None))
+        await asyncio.shield(task)
+        return Done()
+
+    async def settle(self, address: Address) -> None:
+        """Wait for a setting under way, so that it cannot land after what comes now."""
+        if task := self._setting.get(address):
+            await asyncio.wait({task}, timeout=SETTLE_TIME)
+
+    async def clear(self, address: Address) -> None:
+        """Take it away, if it may be there."""
+        await self.settle(address)
+        if address in self._shown:
+            self.gone(address)
+            await self._call(address, "")
+
+    def gone(self, address: Address) -> None:
+        """Slack took it away by itself."""
+        self._shown.pop(address, None)
+
+    async def forget(self, address: Address) -> None:
+        """Take away what an earlier process may have left."""
+        await self._call(address, "")
+
+    async def _set(self, address: Address, direct: bool) -> None:
+        try:
+            await self._web.call(
+                "assistant.threads.setStatus",
+                channel_id=address.chat,
+                thread_ts=address.thread,
+                status=WORKING,
+            )
+        except (RateLimited, Uncertain):
+            return
+        except SendError:
+            self._refused.add(direct)
+            self.gone(address)
+
+    async def _call(self, address: Address, status: str) -> None:
+        try:
+            await self._web.call(
+                "assistant.threads.setStatus",
+                channel_id=address.chat,
+                thread_ts=address.thread,
+                status=status,
+            )
+        except SendError:
+            return  # it ends by itself after two minutes
