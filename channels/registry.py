@@ -47,10 +47,33 @@ async def check_telegram(*, token: str, api_base: str) -> Sequence[Finding]:
     return await check(token, api_base)
 
 
-ADAPTERS = {"telegram": "channels.telegram.adapter"}
-OPENERS: Mapping[str, Callable[..., AbstractAsyncContextManager[Opened]]] = {"telegram": telegram}
+@asynccontextmanager
+async def slack(
+    clock: Clock, *, bot_token: str, app_token: str, api_base: str
+) -> AsyncIterator[Opened]:
+    from channels.slack.adapter import SlackChannel
+
+    async with SlackChannel(bot_token, app_token, clock, api_base) as channel:
+        yield Opened(channel, channel.menu)
+
+
+async def check_slack(*, bot_token: str, app_token: str, api_base: str) -> Sequence[Finding]:
+    from channels.slack.setup import check
+
+    return await check(bot_token, app_token, api_base)
+
+
+ADAPTERS = {
+    "telegram": "channels.telegram.adapter",
+    "slack": "channels.slack.adapter",
+}
+OPENERS: Mapping[str, Callable[..., AbstractAsyncContextManager[Opened]]] = {
+    "telegram": telegram,
+    "slack": slack,
+}
 CHECKS: Mapping[str, Callable[..., Coroutine[None, None, Sequence[Finding]]]] = {
-    "telegram": check_telegram
+    "telegram": check_telegram,
+    "slack": check_slack,
 }
 
 

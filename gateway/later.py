@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.settings_table import EngineName, Settings, TelegramMode, table
+from gateway.settings_table import EngineName, Settings, SlackMode, TelegramMode, table
 
 UNUSED = frozenset(
     {
-        *("slack_bot_token", "slack_app_token", "slack_api_base", "slack_mode"),
         *("slack_signing_secret", "discord_token", "discord_api_base", "discord_gateway_url"),
         *("discord_auto_thread", "telegram_webhook_secret"),
         *("claude_command", "codex_command", "fallback_engine", "min_interval"),
@@ -33,6 +32,8 @@ def missing_here(settings: Settings) -> Iterator[str]:
             yield f"{name}={engine} is not part of this version: set demo, acp or openai"
     if settings.telegram_mode is TelegramMode.WEBHOOK:
         yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
+    if settings.slack_mode is SlackMode.WEBHOOK:
+        yield "LANEWAY_SLACK_MODE=webhook is not part of this version: set socket"
     for name, cap in (
         ("LANEWAY_BUDGET_PERSON_DAY", settings.budget_person_day),
         ("LANEWAY_BUDGET_DAY", settings.budget_day),

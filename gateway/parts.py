@@ -87,6 +87,13 @@ def wanted_channels(settings: Settings) -> list[Wanted]:
             "api_base": settings.telegram_api_base,
         }
         wanted.append(Wanted("telegram", options))
+    if settings.slack_bot_token and settings.slack_app_token:
+        options = {
+            "bot_token": settings.slack_bot_token.reveal(),
+            "app_token": settings.slack_app_token.reveal(),
+            "api_base": settings.slack_api_base,
+        }
+        wanted.append(Wanted("slack", options))
     return wanted
 
 
