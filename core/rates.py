@@ -3,13 +3,18 @@
 Pure: time is handed in (seconds that never go back). It knows no platform, no message, no task.
 Whoever wants to call asks for a ticket; ``grants`` says whose turn it is. Equal ranks go in the
 order of asking, and as every lane holds one ticket at a time, its lanes share a chat fairly.
+Thousands may wait, and most of them for the same chat: nothing here walks past all of them.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import count
 
 CHAT_BURST = 5.0  # a conversation is not delayed, only a flood is
 GROUP_BURST = 10.0
@@ -88,6 +93,93 @@ class Ticket:
     rank: Rank
 
 
+ReadyAt = Callable[[Ticket], float]  # when its chat may be called; may be now or past
+
+
+class _Line:
+    """The tickets of one rank: by chat in the order of asking, and which chat is next.
+
+    Each chat stands in one of two heaps: *due*, by its first ticket, or *later*, by a time before
+    which it cannot be ready. Both are looked at again when they come first, as what makes a chat
+    wait longer is not told; what makes it ready earlier is. An entry that is not the chat's present
+    place is passed over.
+    """
+
+    def __init__(self) -> None:
+        self._chats: dict[str, OrderedDict[Ticket, int]] = {}
+        self._places: dict[str, tuple[float, bool]] = {}  # key in its heap, and whether it is due
+        self._due: list[tuple[float, str]] = []
+        self._later: list[tuple[float, str]] = []
+
+    def add(self, ticket: Ticket, number: int) -> None:
+        tickets = self._chats.setdefault(ticket.chat, OrderedDict())
+        tickets[ticket] = number
+        if len(tickets) == 1:
+            self.look_again(ticket.chat)
+
+    def remove(self, ticket: Ticket) -> bool:
+        """Whether it waited here."""
+        tickets = self._chats.get(ticket.chat)
+        if tickets is None or ticket not in tickets:
+            return False
+        was_first = next(iter(tickets)) is ticket
+        del tickets[ticket]
+        if not tickets:
+            del self._chats[ticket.chat], self._places[ticket.chat]
+        elif was_first:
+            self.look_again(ticket.chat)
+        return True
+
+    def look_again(self, chat: str) -> None:
+        """This chat may be ready earlier than was thought, or with another ticket."""
+        if chat in self._chats:
+            self._place(chat, -math.inf, due=False)
+
+    def first(self, now: float, ready_at: ReadyAt) -> Ticket | None:
+        """Of the chats that are ready, the ticket that was asked for first."""
+        while self._later and self._later[0][0] <= now:
+            self._look(heapq.heappop(self._later), now, ready_at, due=False)
+        while self._due:
+            number, chat = self._due[0]
+            if self._places.get(chat) == (number, True):
+                ticket = self._head(chat)
+                if ready_at(ticket) <= now:
+                    return ticket
+            self._look(heapq.heappop(self._due), now, ready_at, due=True)
+        return None
+
+    def next_at(self, now: float, ready_at: ReadyAt) -> float | None:
+        """When a chat is ready; None while nobody waits."""
+        if self.first(now, ready_at) is not None:
+            return now
+        while self._later:
+            at, chat = self._later[0]
+            if self._places.get(chat) == (at, False):
+                ready = ready_at(self._head(chat))
+                if ready <= at + _EPSILON:
+                    return ready
+            self._look(heapq.heappop(self._later), now, ready_at, due=False)
+        return None
+
+    def _look(self, entry: tuple[float, str], now: float, ready_at: ReadyAt, *, due: bool) -> None:
+        """Give the chat of an entry that was taken out its place anew."""
+        key, chat = entry
+        if self._places.get(chat) != (key, due):
+            return
+        ready = ready_at(self._head(chat))
+        if ready <= now:
+            self._place(chat, next(iter(self._chats[chat].values())), due=True)
+        else:
+            self._place(chat, ready, due=False)
+
+    def _place(self, chat: str, key: float, *, due: bool) -> None:
+        self._places[chat] = (key, due)
+        heapq.heappush(self._due if due else self._later, (key, chat))
+
+    def _head(self, chat: str) -> Ticket:
+        return next(iter(self._chats[chat]))
+
+
 class Rates:
     """Everything one token of one platform may do."""
 
@@ -97,56 +189,58 @@ class Rates:
         self._group_rate = group_rate
         self._chats: dict[str, Bucket] = {}
         self._sweep_at = KEPT
-        self._waiting: dict[Rank, dict[Ticket, None]] = {rank: {} for rank in Rank}
+        self._lines = {rank: _Line() for rank in Rank}
+        self._numbers = count()
 
     def ask(self, chat: str, direct: bool, rank: Rank) -> Ticket:
         ticket = Ticket(chat, direct, rank)
-        self._waiting[rank][ticket] = None
+        self._lines[rank].add(ticket, next(self._numbers))
         return ticket
 
     def withdraw(self, ticket: Ticket) -> None:
         """Not wanted any more, and not granted yet."""
-        self._waiting[ticket.rank].pop(ticket, None)
+        self._lines[ticket.rank].remove(ticket)
 
     def give_back(self, ticket: Ticket, now: float) -> None:
         """It was granted, and no call was made with it."""
         self._bucket(ticket.chat, ticket.direct, now).give_back(now)
         self._total.give_back(now)
+        for line in self._lines.values():
+            line.look_again(ticket.chat)
 
     def hurry(self, ticket: Ticket, rank: Rank) -> None:
         """Something more urgent stands behind this ticket: it goes with that one's rank."""
-        if rank < ticket.rank and ticket in self._waiting[ticket.rank]:
-            del self._waiting[ticket.rank][ticket]
+        if rank < ticket.rank and self._lines[ticket.rank].remove(ticket):
             ticket.rank = rank
-            self._waiting[rank][ticket] = None
+            self._lines[rank].add(ticket, next(self._numbers))
 
     def grants(self, now: float) -> list[Ticket]:
         """Those whose turn it is; their calls count as made."""
         granted: list[Ticket] = []
-        for rank, tickets in self._waiting.items():
-            for ticket in tuple(tickets):
-                if self._total.ready_at(rank, now) > now:
-                    break
-                bucket = self._bucket(ticket.chat, ticket.direct, now)
-                if bucket.ready_at(rank, now) <= now:
-                    self._total.take(now)
-                    bucket.take(now)
-                    del tickets[ticket]
-                    granted.append(ticket)
+        for rank, line in self._lines.items():
+            ready_at = self._ready_at(rank, now)
+            while self._total.ready_at(rank, now) <= now and (ticket := line.first(now, ready_at)):
+                self._total.take(now)
+                self._bucket(ticket.chat, ticket.direct, now).take(now)
+                line.remove(ticket)
+                granted.append(ticket)
         return granted
 
     def next_at(self, now: float) -> float | None:
         """When ``grants`` is worth asking again; None while nobody waits."""
         best: float | None = None
-        for rank, tickets in self._waiting.items():
-            total = self._total.ready_at(rank, now)
-            for ticket in tickets:
-                bucket = self._bucket(ticket.chat, ticket.direct, now)
-                at = max(total, bucket.ready_at(rank, now))
+        for rank, line in self._lines.items():
+            ready = line.next_at(now, self._ready_at(rank, now))
+            if ready is not None:
+                at = max(ready, self._total.ready_at(rank, now))
                 best = at if best is None else min(best, at)
-                if at <= total:
-                    break  # the others of this rank cannot go earlier
         return best
+
+    def _ready_at(self, rank: Rank, now: float) -> ReadyAt:
+        def ready_at(ticket: Ticket) -> float:
+            return self._bucket(ticket.chat, ticket.direct, now).ready_at(rank, now)
+
+        return ready_at
 
     def spare(self, chat: str, direct: bool, now: float) -> bool:
         """Take a call of the token, but not of the chat, if nothing at all stands against it."""

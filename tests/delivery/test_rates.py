@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.rates import CHAT_BURST, GROUP_BURST, KEPT, Rank, Rates, Ticket
+from core.rates import CHAT_BURST, GROUP_BURST, KEPT, Bucket, Rank, Rates, Ticket
 
 
 def rates(total: float = 30.0, chat: float = 1.0, group: float = 20 / 60) -> Rates:
@@ -220,3 +222,115 @@ def test_whatever_happens_penalties_and_rates_are_kept_and_everybody_gets_a_turn
             for last in range(first, len(times)):
                 span = times[last] - times[first]
                 assert last - first + 1 <= CHAT_BURST + span * 1.0 + 0.01
+
+
+class Plain:
+    """The same by walking past everybody each time: slow, and easy to see through."""
+
+    def __init__(self) -> None:
+        self.total = Bucket(30.0, 15.0)
+        self.chats = {chat: Bucket(1.0, CHAT_BURST) for chat in "abc"}
+        self.waiting: list[Ticket] = []
+
+    def grants(self, now: float) -> list[Ticket]:
+        granted = []
+        for rank in Rank:
+            for ticket in [one for one in self.waiting if one.rank is rank]:
+                bucket = self.chats[ticket.chat]
+                if max(self.total.ready_at(rank, now), bucket.ready_at(rank, now)) <= now:
+                    self.total.take(now)
+                    bucket.take(now)
+                    self.waiting.remove(ticket)
+                    granted.append(ticket)
+        return granted
+
+    def next_at(self, now: float) -> float | None:
+        return min(
+            (
+                max(
+                    self.total.ready_at(one.rank, now), self.chats[one.chat].ready_at(one.rank, now)
+                )
+                for one in self.waiting
+            ),
+            default=None,
+        )
+
+
+moves = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.sampled_from("abc"), st.sampled_from(list(Rank))),
+        st.tuples(st.just("wait"), st.floats(0.0, 5.0)),
+        st.tuples(st.just("hold"), st.sampled_from("abc"), st.booleans()),
+        st.tuples(st.just("withdraw"), st.integers(0, 50)),
+        st.tuples(st.just("give back"), st.integers(0, 50)),
+        st.tuples(st.just("hurry"), st.integers(0, 50), st.sampled_from(list(Rank))),
+    ),
+    max_size=80,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(moves)
+def test_the_same_go_at_the_same_time_as_if_everybody_was_looked_at(moves: list[tuple]) -> None:
+    it, plain, now = rates(), Plain(), 0.0
+    granted: list[Ticket] = []
+    for move in moves:
+        match move:
+            case ("ask", chat, rank):
+                plain.waiting.append(it.ask(chat, True, rank))
+            case ("wait", seconds):
+                now += seconds
+            case ("hold", chat, cosmetic):
+                it.hold(chat, True, 2.0, now, cosmetic=cosmetic)
+                bucket = plain.chats[chat]
+                if cosmetic:
+                    bucket.held_cosmetic = max(bucket.held_cosmetic, now + 2.0)
+                else:
+                    bucket.held_until = max(bucket.held_until, now + 2.0)
+            case ("withdraw", number) if plain.waiting:
+                it.withdraw(plain.waiting.pop(number % len(plain.waiting)))
+            case ("give back", number) if granted:
+                ticket = granted[number % len(granted)]
+                it.give_back(ticket, now)
+                plain.chats[ticket.chat].give_back(now)
+                plain.total.give_back(now)
+            case ("hurry", number, rank) if plain.waiting:
+                ticket = plain.waiting[number % len(plain.waiting)]
+                if rank < ticket.rank:  # goes behind those who have that rank already
+                    plain.waiting.remove(ticket)
+                    plain.waiting.append(ticket)
+                it.hurry(ticket, rank)
+        expected = plain.grants(now)
+        assert it.grants(now) == expected
+        granted += expected
+        assert it.next_at(now) == pytest.approx(plain.next_at(now))
+
+
+@pytest.mark.parametrize(
+    "chat_of", [lambda number: "c", lambda number: f"c{number}"], ids=["one chat", "a chat each"]
+)
+def test_thousands_that_wait_cost_no_walk_past_them(
+    monkeypatch: pytest.MonkeyPatch, chat_of: Callable[[int], str]
+) -> None:
+    waiting, seconds = 3000, 20
+    it, looks = rates(), 0
+    ready_at = Bucket.ready_at
+
+    def counted(bucket: Bucket, rank: Rank, now: float) -> float:
+        nonlocal looks
+        looks += 1
+        return ready_at(bucket, rank, now)
+
+    for number in range(waiting):
+        it.ask(chat_of(number), True, Rank.FINAL)
+    it.grants(0.0)
+    it.next_at(0.0)
+    monkeypatch.setattr(Bucket, "ready_at", counted)
+    done = 0
+    for second in range(1, seconds + 1):
+        for ticket in it.grants(float(second)):
+            done += 1
+            it.ask(ticket.chat, True, Rank.FINAL)  # it failed, and is tried again
+            it.next_at(float(second))
+    assert done >= seconds
+    assert looks < 40 * (done + seconds)
