@@ -4,9 +4,10 @@
         house.fake.user_says("/say hello")        # the scripted agent's directives, see acp_agent
         await house.fake.until(lambda: house.fake.texts(ANA) == ["hello"])
 
-``House(tmp_path, LANEWAY_MAX_TURNS="1")`` sets more; ``await house.stop_gateway()`` and
-``await house.start_gateway()`` are a restart on the same home. ``Process`` runs the same gateway
-as a child process, for what only a kill shows.
+``House(tmp_path, LANEWAY_MAX_TURNS="1")`` sets more. Its seconds pass three times as fast as the
+agent's and the platform's; ``times=1`` where a test holds them against each other.
+``await house.stop_gateway()`` and ``await house.start_gateway()`` are a restart on the same home.
+``Process`` runs the same gateway as a child process, for what only a kill shows.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ from core.clock import Clock, SystemClock
 from gateway import config
 from gateway.app import Gateway
 from gateway.cli.client import talk
+from tests.fakes.clock import QuickClock
 from tests.fakes.telegram import FORUM, GROUP, SUPERGROUP, TOKEN, FakeTelegram
 
 ROOT = Path(__file__).resolve().parents[2]
 AGENT = ROOT / "tests" / "fakes" / "acp_agent.py"
 WITHIN = 15.0  # seconds any one thing may take
+TIMES = 3.0  # how fast the clock of a gateway in this process goes
 
 
 def free_port() -> int:
@@ -71,9 +74,9 @@ async def until(true: Callable[[], object], within: float = WITHIN) -> None:
 class House:
     """A gateway in this process."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, *, times: float = TIMES, **settings: str) -> None:
         self.home = folder / "home"
-        self.clock: Clock = SystemClock()
+        self.clock: Clock = QuickClock(times) if times != 1 else SystemClock()
         self.fake = FakeTelegram()
         self.settings = settings
         self._gateway: Gateway | None = None

@@ -95,7 +95,7 @@ async def test_of_quick_presses_the_first_counts_and_each_is_answered_once(tmp_p
 
 
 async def test_time_runs_out_as_a_no_and_a_late_press_changes_nothing(tmp_path: Path) -> None:
-    async with House(tmp_path, LANEWAY_APPROVAL_TIMEOUT="1s") as house:
+    async with House(tmp_path, times=1, LANEWAY_APPROVAL_TIMEOUT="1s") as house:
         house.fake.user_says("/approve deploy")
         shown = await card(house)
         await house.answered(LANE)
@@ -179,7 +179,8 @@ async def test_two_questions_of_one_turn_are_two_cards(tmp_path: Path) -> None:
 
 
 async def test_a_refused_agent_goes_on_and_one_that_hangs_frees_its_lane(tmp_path: Path) -> None:
-    async with House(tmp_path, LANEWAY_TURN_IDLE_TIMEOUT="1s", LANEWAY_STOP_GRACE="1s") as house:
+    limits = {"LANEWAY_TURN_IDLE_TIMEOUT": "1s", "LANEWAY_STOP_GRACE": "1s"}
+    async with House(tmp_path, times=1, **limits) as house:
         house.fake.user_says("/approve deploy\n/say done without it")
         await card(house)
         await quiet(1.2)  # the idle limit stands still while a person decides

@@ -49,7 +49,7 @@ async def working(house: House, script: str) -> None:
 async def test_a_stop_frees_the_lane_in_time_and_the_next_message_starts_at_once(
     tmp_path: Path, script: str
 ) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with House(tmp_path, times=1, **GRACE) as house:
         fake = house.fake
         await working(house, script)
         began = time.monotonic()
@@ -65,7 +65,7 @@ async def test_a_stop_frees_the_lane_in_time_and_the_next_message_starts_at_once
 
 
 async def test_a_stop_before_the_agent_is_ready_gives_it_no_prompt(tmp_path: Path) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with House(tmp_path, times=1, **GRACE) as house:
         command = house.running._settings.acp_command
         await house.stop_gateway()
         slow = " ".join((*command, "--slow-start", "60"))
@@ -83,7 +83,7 @@ async def test_a_stop_before_the_agent_is_ready_gives_it_no_prompt(tmp_path: Pat
 async def test_a_stop_does_not_wait_for_files_that_are_slow_to_come(
     tmp_path: Path, slow: str
 ) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with House(tmp_path, times=1, **GRACE) as house:
         fake = house.fake
         if slow == "getFile":
             fake.hang("getFile")
@@ -159,7 +159,7 @@ async def test_a_skip_ends_the_running_turn_and_the_queue_goes_on(tmp_path: Path
 async def test_a_stop_with_nothing_to_stop_says_so_and_leaves_nothing_behind(
     tmp_path: Path,
 ) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with House(tmp_path, times=1, **GRACE) as house:
         fake = house.fake
         fake.user_says("/stop")
         await fake.until(lambda: said(fake, ANA, "Nothing to stop"))
@@ -179,7 +179,7 @@ async def test_a_stop_in_one_topic_touches_no_other(tmp_path: Path) -> None:
 
 
 async def test_a_stop_while_a_card_is_open_closes_the_card(tmp_path: Path) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with House(tmp_path, times=1, **GRACE) as house:
         fake = house.fake
         fake.user_says("/approve rm x")
         await fake.until(lambda: cards(fake, ANA))
@@ -266,7 +266,7 @@ async def test_a_fault_while_the_answer_is_sent_leaves_no_lane_busy(tmp_path: Pa
 async def test_an_agent_that_does_not_exit_after_its_answer_holds_nothing_up(
     tmp_path: Path,
 ) -> None:
-    async with House(tmp_path, **GRACE) as house:
+    async with House(tmp_path, times=1, **GRACE) as house:
         fake = house.fake
         fake.user_says("/ignore-term\n/say the result")
         await fake.until(lambda: fake.texts(ANA) == ["the result"])
@@ -279,7 +279,7 @@ async def test_an_agent_that_does_not_exit_after_its_answer_holds_nothing_up(
 @pytest.mark.parametrize("ending", ["stop", "limit", "failure", "drain"])
 async def test_no_descendant_of_an_agent_outlives_an_ending(tmp_path: Path, ending: str) -> None:
     more = {"LANEWAY_TURN_TIMEOUT": "2s" if ending == "limit" else "1h"}
-    async with House(tmp_path, LANEWAY_DRAIN_TIMEOUT="1s", **GRACE, **more) as house:
+    async with House(tmp_path, times=1, LANEWAY_DRAIN_TIMEOUT="1s", **GRACE, **more) as house:
         last = "/crash 1" if ending == "failure" else "/hang on"
         house.fake.user_says(f"/ignore-cancel\n/spawn 60\n{last}")
         await until(lambda: stamps(tmp_path))
