@@ -20,7 +20,7 @@ from core.engines.openai_http_run import ChatRun
 from core.engines.openai_http_server import Lost, NotSent, Server
 from core.engines.openai_http_stream import parsed
 from core.engines.openai_http_words import Refused, explained
-from core.engines.workspace_tools import Tool, Tools, reading_tools
+from core.engines.workspace_tools import Tool, Tools, reading_tools, with_toolbox
 
 BASE_FIX = "Check LANEWAY_OPENAI_BASE_URL; it mostly ends in /v1."
 KEY_FIX = "Check LANEWAY_OPENAI_API_KEY."
@@ -99,7 +99,8 @@ class ChatEngine:
         self._busy.difference_update(names)
 
     def tools(self, request: Request) -> Sequence[Tool]:
-        return self._tools(request)
+        """Those that look at files, and what the gateway offers the turn."""
+        return with_toolbox(self._tools(request), request)
 
     # The doctor -------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from core.engines.openai_http_history import IMAGE, Said, mended, turns_of, with
 from core.engines.openai_http_words import Option
 from core.engines.workspace_tools import Tool
 
-COMPACT = "/compact"  # the prompt that asks for a shorter history instead of an answer
+COMPACT = "/compact"  # said to the agent itself, as to agents that know this command
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 PICTURE_MOST = 10 * 1024 * 1024  # bytes; a larger one is only named
 PICTURE_TURNS = 3  # newest turns whose pictures are sent again
@@ -29,7 +29,7 @@ SUMMARISE = (
 )
 _SYSTEM = "You answer in a chat thread. Write Markdown, and be as brief as the question allows. "
 _READ = (
-    "Your tools can look at the files of this thread's workspace. You cannot change files or run "
+    "Your tools can look at the files of this thread's workspace. They cannot change files or run "
     "programs; say so when you are asked to."
 )
 _NOTHING = "You have no tools: you cannot look at files or run programs."
@@ -61,6 +61,18 @@ def _kept(file: Attachment, folder: Path) -> Json | None:
     if file.mime not in PICTURES or not file.path.is_relative_to(folder):
         return None
     return {"type": IMAGE, "path": str(file.path.relative_to(folder)), "mime": file.mime}
+
+
+def compacting(request: Request) -> bool:
+    """Whether the history is to become shorter, instead of an answer."""
+    return request.compact or (request.prompt.strip() == COMPACT and not request.read_only)
+
+
+def summarise(request: Request) -> Said:
+    """The question for a summary, with what a person wants kept in it."""
+    wanted = request.prompt.strip().removeprefix(COMPACT).strip()
+    matters = f"\n\nAbove all it must keep: {wanted}" if wanted else ""
+    return Said(request.turn, {"role": "user", "content": SUMMARISE + matters})
 
 
 def summary_turn(turn: int, summary: str) -> list[Said]:

@@ -27,7 +27,7 @@ from core.engines.base import (
 )
 from core.engines.openai_http_calls import Calls, Failed, Stop, Stopped
 from core.engines.openai_http_history import Said, tokens
-from core.engines.openai_http_prompt import COMPACT, SUMMARISE, asked, summary_turn
+from core.engines.openai_http_prompt import asked, compacting, summarise, summary_turn
 from core.engines.openai_http_server import NotSent
 from core.engines.openai_http_stream import ToolCall, parsed
 from core.engines.openai_http_talk import Talk, Unkept
@@ -102,8 +102,8 @@ class ChatRun:
             raise Failed(NO_MODEL)
         resumed = await self._stop.unless(self._talk.open)
         yield Started(self._talk.session, self._calls.model, resumed)
-        compacting = self._request.prompt.strip() == COMPACT and not self._request.read_only
-        async with aclosing(self._compact() if compacting else self._converse()) as events:
+        conversation = self._compact() if compacting(self._request) else self._converse()
+        async with aclosing(conversation) as events:
             async for event in events:
                 yield event
         if self._talk.trouble:
@@ -149,15 +149,15 @@ class ChatRun:
         if not self._talk.said:
             yield Text("There is nothing to compact yet.")
             return
-        before, turn = tokens(self._talk.said), self._request.turn
-        self._talk.said.append(Said(turn, {"role": "user", "content": SUMMARISE}))
+        before = tokens(self._talk.said)
+        self._talk.said.append(summarise(self._request))
         async with aclosing(self._calls.call()) as said:
             async for piece in said:
                 yield Thought(piece.delta if isinstance(piece, Thought) else "")
         reply = self._calls.reply
         if not reply.text.strip() or finished(reply.finish):
             raise Failed("The summary is not whole, so nothing was changed. Try it again.")
-        kept = summary_turn(turn, reply.text.strip())
+        kept = summary_turn(self._request.turn, reply.text.strip())
         await self._talk.become(kept)
         yield Text(f"About {before:,} tokens of conversation are now {tokens(kept):,}.")
 

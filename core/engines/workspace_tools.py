@@ -1,7 +1,7 @@
 """Tools that an engine without tools of its own gives its model: read, list and search files.
 
-They reach regular files of the workspace only, write nothing, and every answer is bounded. More
-tools (the gateway's own) join them through ``Tools``; nothing here knows a server or a model.
+They reach regular files of the workspace only, write nothing, and every answer is bounded. The
+gateway's own tools join them (``with_toolbox``). Nothing here knows a server or a model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from core import inside
 from core.engines.acp_plain import Json, as_sent, whole_number, words
-from core.engines.base import Request
+from core.engines.base import Request, Toolbox, ToolSpec
 
 READ_MOST = 512 * 1024  # bytes of a file that are looked at
 ANSWER_MOST = 24_000  # characters of one answer
@@ -79,6 +79,27 @@ def reading_tools(request: Request, hidden: Sequence[Path] = ()) -> Sequence[Too
             lambda told: asyncio.to_thread(files.search, told),
         ),
     )
+
+
+def with_toolbox(tools: Sequence[Tool], request: Request) -> Sequence[Tool]:
+    """These and what the gateway offers the turn; of two with one name the gateway's counts."""
+    box = request.toolbox
+    if box is None:
+        return tools
+    offered = [_offered(box, spec) for spec in box.offered()]
+    names = {tool.name for tool in offered}
+    return (*(tool for tool in tools if tool.name not in names), *offered)
+
+
+def _offered(box: Toolbox, spec: ToolSpec) -> Tool:
+    async def call(told: Json) -> str:
+        reply = await box.call(spec.name, told)
+        if reply.failed:
+            raise ToolFailed(reply.text)
+        return reply.text
+
+    title = spec.name.replace("_", " ")
+    return Tool(spec.name, spec.description, spec.schema, lambda _: title, call)
 
 
 class _Files:

@@ -20,6 +20,8 @@ from core.engines.base import (
     Text,
     Thought,
     ToolEnded,
+    ToolReply,
+    ToolSpec,
     Unsent,
 )
 from core.engines.openai_http import Bounds, ChatEngine
@@ -239,6 +241,34 @@ async def test_only_reading_tools_are_offered(chats: Chats) -> None:
         assert offered == ["read_file", "list_files", "search_files"]
 
 
+class Box:
+    """What the gateway offers a turn."""
+
+    url = token = ""
+
+    def __init__(self) -> None:
+        self.called: list[tuple[str, object]] = []
+
+    def offered(self) -> list[ToolSpec]:
+        return [ToolSpec("set_title", "Name the thread.", {"type": "object"})]
+
+    async def call(self, name: str, arguments: object) -> ToolReply:
+        self.called.append((name, arguments))
+        return ToolReply("too late", failed=True) if len(self.called) > 1 else ToolReply("done")
+
+
+async def test_the_gateways_tools_are_offered_and_called(chats: Chats) -> None:
+    box = Box()
+    name = calls(("set_title", {"title": "Doors"}))
+    play = await chats.say("name it", name, name, says("named"), toolbox=box)
+    assert box.called == [("set_title", {"title": "Doors"})] * 2
+    assert told(chats, "tool") == ["done", "too late"]
+    assert tools(play) == ["set title", "set title"]
+    assert [e.failed for e in play.events if isinstance(e, ToolEnded)] == [False, True]
+    offered = [tool["function"]["name"] for tool in chats.last.body["tools"]]
+    assert offered == ["read_file", "list_files", "search_files", "set_title"]
+
+
 # Side answers -----------------------------------------------------------------------------
 
 
@@ -425,6 +455,15 @@ async def test_compacting_keeps_a_summary_in_place_of_the_conversation(chats: Ch
     assert told(chats, "assistant") == ["Blue door, red key."]
     assert told(chats)[-1] == "which?"
     assert len(told(chats)) == 2
+
+
+async def test_a_person_can_say_what_the_summary_must_keep(chats: Chats) -> None:
+    session = (await chats.say("the door is blue")).started.session
+    play = await chats.say("the colours", says("Blue."), session=session, compact=True)
+    assert play.last == DONE_WELL
+    assert chats.last.last.endswith("must keep: the colours")
+    await chats.say("which?", session=session)
+    assert told(chats, "assistant") == ["Blue."]
 
 
 async def test_there_is_nothing_to_compact_in_a_fresh_conversation(chats: Chats) -> None:
