@@ -45,6 +45,7 @@ FLUSH = 2.5  # seconds the last answers have to leave when everything else is do
 LAND = 1.0  # seconds more for calls that are under way then
 TIDY_EVERY = 3600.0
 LISTEN_AGAIN = (1.0, 5.0, 30.0, 60.0)  # seconds after a channel broke
+LOOPBACK = "127.0.0.1"
 LISTENED_WELL = 300.0  # seconds after which a break is the first one again
 
 
@@ -80,6 +81,7 @@ class Gateway:
         settings, clock = self._settings, self._clock
         async with AsyncExitStack() as stack:
             web = stack.enter_context(listen(settings.web_host, settings.web_port))
+            agents = stack.enter_context(listen(LOOPBACK, 0))  # never on the web address
             named = wanted_channels(settings)
             loaded = asyncio.get_running_loop().run_in_executor(None, load, named)
             store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
@@ -98,7 +100,8 @@ class Gateway:
                 stack.push_async_callback(engine.close)
             people = People(lists(settings))
             await people.load(store)
-            parts = assemble(settings, clock, store, channels, engines, people)
+            tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}/mcp"
+            parts = assemble(settings, clock, store, channels, engines, people, tools_url)
             self._intake = parts.intake
             parts.intake.connections.update(
                 {name: Connection("connecting") for name in channels if name != LOCAL}
@@ -111,7 +114,7 @@ class Gateway:
                 ]
                 for engine in engines.values():
                     beside.append(group.create_task(engine.tend(), name=f"tend {engine.name}"))
-                await self._live(group, parts, local, menus, (web, terminals), ready)
+                await self._live(group, parts, local, menus, (web, terminals, agents), ready)
                 for task in beside:
                     task.cancel()
 
@@ -121,11 +124,11 @@ class Gateway:
         parts: Parts,
         local: LocalChannel,
         menus: Sequence[Menu],
-        listeners: tuple[socket, socket],
+        listeners: tuple[socket, socket, socket],
         ready: Callable[[], None],
     ) -> None:
         """From the restored state to the last answer."""
-        web, terminals = listeners
+        web, terminals, agents = listeners
         patience = self._settings.drain_timeout
         by_itself = self._settings.after_crash is AfterCrash.CONTINUE
         go_on = parts.intake.go_on if by_itself else None
@@ -146,6 +149,7 @@ class Gateway:
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *(("commands menu", offer(menu())) for offer in menus),
             ("web", self._web(web)),
+            ("tools of agents", self._tools(parts, agents)),
             ("abilities", self._look(parts.engines)),
         ]
         beside = [group.create_task(what, name=name) for name, what in work]
@@ -177,6 +181,11 @@ class Gateway:
         # Late and beside the loop: it costs a tenth of a second, and channels come first.
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
         await app.serve(app.application(self.reasons), listener)
+
+    async def _tools(self, parts: Parts, listener: socket) -> None:
+        app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
+        tools = await asyncio.to_thread(importlib.import_module, "gateway.web.tools")
+        await app.serve(tools.application(parts.tools), listener)
 
     async def _look(self, engines: Mapping[str, Engine]) -> None:
         """Ask the agent what it can do, where side answers depend on that; turns do not wait."""
