@@ -48,6 +48,10 @@ class Place:
         return self.gate.ask(self.address, self.direct, rank)
 
 
+class Broke(Uncertain):
+    """A fault in a channel's code; asking again would only break again."""
+
+
 class Unreachable(Exception):
     """A lane without a row, or whose channel is not set up."""
 
@@ -118,7 +122,7 @@ class Calls:
             raise
         except Exception as fault:  # the border to channels: one bug must not end everybody
             log.exception("%s broke at %s", channel.name, type(action).__name__)
-            raise Uncertain(f"{type(fault).__name__}: {fault}") from fault
+            raise Broke(f"{type(fault).__name__}: {fault}") from fault
 
     async def follow(self, old: Address, new_chat: str) -> None:
         """The platform says that this chat lives on elsewhere: everything of it moves, once."""

@@ -2,8 +2,9 @@
 
 A first send is marked *in flight* in a commit before the call: whoever finds that mark after a
 crash knows that the message may be there. Edits need no mark, for doing them twice changes
-nothing. What never reached the platform is tried again for as long as it takes; what may have
-reached it is not, unless the platform tells repetitions apart.
+nothing. What never reached the platform is tried again for as long as it takes. What may have
+reached it is in doubt: it is repeated only while the platform tells repetitions apart, and after
+that the platform is asked whether it is there; one that can do neither gets no second try.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.calls import Calls, Place
+from core.calls import Broke, Calls, Place
 from core.channel import (
     Action,
     ChatMoved,
@@ -31,7 +32,8 @@ from core.channel import (
     SendFile,
     Uncertain,
 )
-from core.frames import PREVIEW_NONCE, Previews
+from core.finding import FIND_AFTER, found, nonce_of, repeatable
+from core.frames import Previews
 from core.messages import Keyboard, Part
 from core.rates import Rank, Ticket
 from core.signs import Signs
@@ -42,7 +44,6 @@ from core.store.rows import Row
 log = logging.getLogger("laneway.outbox")
 
 PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0)  # seconds between tries
-NONCE_TIME = 120.0  # seconds for which a platform is trusted to know a repetition
 REPEAT_AFTER = 1.0  # seconds after which an edit that a late frame may have undone is repeated
 KNOWN = 4096  # messages remembered by what made them
 
@@ -66,6 +67,8 @@ class _Attempt:
     target: str
     began: float
     in_flight: bool = False
+    doubt: SendError | None = None  # why an earlier try may have arrived
+    ask_at: float = 0.0  # the platform is not asked before
     plain: bool = False
     moved: bool = False
     anew: bool = False  # its message was gone
@@ -97,18 +100,27 @@ class Delivering:
         self, delivery: Delivery, rank: Callable[[], Rank], holding: Holding
     ) -> Outcome:
         """Try until it is sent, uncertain, failed or pointless."""
-        attempt = _Attempt(delivery, rank, delivery.part, delivery.target, self._clock.monotonic())
+        attempt = self._begin(delivery, rank)
         if not await self._aim(attempt):
             return Outcome(DeliveryState.WITHDRAWN)
         while True:
             place = await self._calls.place(delivery.lane)
+            if asks := self._asks(attempt, place):
+                await self._clock.sleep(attempt.ask_at - self._clock.monotonic())
             ticket = await self._await_turn(attempt, place, holding)
-            if delivery.id in self._unwanted:
+            if delivery.id in self._unwanted and attempt.doubt is None:
                 self._unwanted.discard(delivery.id)
                 place.gate.give_back(ticket)
                 return Outcome(DeliveryState.WITHDRAWN)
             if self._resting:
-                await asyncio.Event().wait()  # until the process ends; it stays pending
+                self.landed(delivery.id)
+                await asyncio.Event().wait()  # until the process ends; it stays as it is stored
+            if asks:
+                outcome = await self._find(attempt, place)
+                if outcome is None:
+                    continue
+                self._remember(attempt, outcome, place)
+                return outcome
             if not await self._mark(attempt, place):
                 await self._unmark(attempt)
                 continue
@@ -154,12 +166,23 @@ class Delivering:
 
     # Before the call ----------------------------------------------------------------------
 
+    def _begin(self, delivery: Delivery, rank: Callable[[], Rank]) -> _Attempt:
+        """A first try; or the next one of what an earlier process had in flight."""
+        now = self._clock.monotonic()
+        attempt = _Attempt(delivery, rank, delivery.part, delivery.target, now)
+        if delivery.state is DeliveryState.IN_FLIGHT and not delivery.target:
+            attempt.began -= (self._clock.now() - delivery.created_at) / 1000
+            attempt.in_flight, attempt.doubt = True, Uncertain("restart")
+            attempt.ask_at = now + FIND_AFTER
+            self._in_flight.add(delivery.id)
+        return attempt
+
     async def _aim(self, attempt: _Attempt) -> bool:
         """Find the message to edit, if there is one. False: there is nothing to change."""
         delivery = attempt.delivery
         if delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0:
             await self._signs.hushed(delivery.lane)
-            if delivery.turn is not None:
+            if delivery.turn is not None and attempt.doubt is None:
                 closed = await self._previews.settle(delivery.turn)
                 attempt.target = attempt.target or closed.message_id
                 attempt.late, attempt.rows = closed.late, closed.rows
@@ -208,7 +231,7 @@ class Delivering:
 
     async def _unmark(self, attempt: _Attempt) -> None:
         """It certainly was not sent, and will wait: a crash meanwhile leaves it to be sent."""
-        if attempt.in_flight:
+        if attempt.in_flight and attempt.doubt is None:
             attempt.in_flight = False
             pending = rows.delivery_state(attempt.delivery.id, DeliveryState.PENDING)
             await self._store.save(pending)
@@ -225,10 +248,10 @@ class Delivering:
             case NotSent():
                 await self._unmark(attempt)
                 await self._pause(attempt, error)
-            case Uncertain():
-                if not attempt.edits and not self._repeatable(attempt, place):
-                    return Outcome(DeliveryState.UNCERTAIN, error=error)
+            case Uncertain() if attempt.edits:
                 await self._pause(attempt, error)
+            case Uncertain():
+                return await self._doubt(attempt, place, error)
             case FormatRefused() if not attempt.plain:
                 attempt.plain = True
                 attempt.part = _plain(attempt.part)
@@ -254,10 +277,50 @@ class Delivering:
         attempt.target, attempt.anew, attempt.late = "", True, False
         return None
 
+    # What may be there --------------------------------------------------------------------
+
+    async def _doubt(self, attempt: _Attempt, place: Place, error: SendError) -> Outcome | None:
+        """A send may have arrived. None: it is repeated, or the platform is asked."""
+        attempt.doubt = error
+        attempt.ask_at = self._clock.monotonic() + FIND_AFTER
+        if self._repeatable(attempt, place):
+            await self._pause(attempt, error)
+        elif not place.channel.limits.finds_sends:
+            return Outcome(DeliveryState.UNCERTAIN, error=error)
+        return None
+
     def _repeatable(self, attempt: _Attempt, place: Place) -> bool:
-        if not place.channel.limits.idempotent_sends:
-            return False
-        return self._clock.monotonic() - attempt.began < NONCE_TIME
+        return repeatable(place.channel.limits, self._clock.monotonic() - attempt.began)
+
+    def _asks(self, attempt: _Attempt, place: Place) -> bool:
+        """Whether it has to be known that it is not there before it may be sent."""
+        return attempt.doubt is not None and not self._repeatable(attempt, place)
+
+    async def _find(self, attempt: _Attempt, place: Place) -> Outcome | None:
+        """Ask whether it is there. None: it is not, and may be sent; or nobody could tell yet."""
+        delivery, doubt = attempt.delivery, attempt.doubt
+        if not place.channel.limits.finds_sends:
+            return Outcome(DeliveryState.UNCERTAIN, error=doubt)
+        try:
+            nonce = nonce_of(delivery.id, delivery.created_at)
+            message_id = await found(self._calls, place, nonce, delivery.created_at)
+        except RateLimited as limited:
+            place.hold(limited)
+        except ChatMoved as moved:
+            if attempt.moved:
+                return Outcome(DeliveryState.UNCERTAIN, error=doubt)
+            attempt.moved = True
+            await self._calls.follow(place.address, moved.new_chat)
+        except SendError as error:
+            if isinstance(error, Broke) or not isinstance(error, NotSent | Uncertain):
+                return Outcome(DeliveryState.UNCERTAIN, error=error)
+            await self._pause(attempt, error)
+        else:
+            if message_id:
+                log.info("delivery %d had arrived", delivery.id)
+                return Outcome(DeliveryState.SENT, message_id)
+            attempt.doubt, attempt.began, attempt.tries = None, self._clock.monotonic(), 0
+        return None
 
     async def _pause(self, attempt: _Attempt, error: SendError) -> None:
         pause = PAUSES[min(attempt.tries, len(PAUSES) - 1)]
@@ -311,12 +374,6 @@ def takes_away(part: Part | FilePart, keyboard: Keyboard) -> bool:
     return isinstance(part, Part) and not part.text and not keyboard
 
 
-def delivery_of(nonce: str) -> int | None:
-    """The number of the delivery, or of the preview's record, that a send was made for."""
-    number = nonce.removeprefix(PREVIEW_NONCE).partition(".")[0]
-    return int(number, 16) if number else None
-
-
 def _deletes(attempt: _Attempt) -> bool:
     return attempt.edits and takes_away(attempt.part, attempt.delivery.keyboard)
 
@@ -329,7 +386,7 @@ def _plain(part: Part | FilePart) -> Part | FilePart:
 
 def _action(attempt: _Attempt, place: Place) -> Action:
     delivery, part, address = attempt.delivery, attempt.part, place.address
-    nonce = f"{delivery.id:x}.{delivery.created_at:x}"
+    nonce = nonce_of(delivery.id, delivery.created_at)
     if isinstance(part, FilePart):
         return SendFile(address, Path(part.path), part.name, part.caption, nonce)
     if _deletes(attempt):

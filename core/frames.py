@@ -12,10 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import StrEnum
 
-from core.calls import Calls, Place, Unreachable
+from core.calls import Broke, Calls, Place, Unreachable
 from core.channel import (
     ChatMoved,
     MessageGone,
@@ -26,8 +24,10 @@ from core.channel import (
     SendError,
     Uncertain,
 )
+from core.finding import FIND_AFTER, found, repeatable
 from core.messages import Keyboard, Part
 from core.rates import Rank
+from core.shown import Fate, Preview, Remains, removal
 from core.store import rows
 from core.store.records import Delivery, DeliveryKind, DeliveryState
 from core.store.rows import Row
@@ -36,60 +36,10 @@ log = logging.getLogger("laneway.outbox")
 
 CLOSING_TIME = 2.0  # seconds the last call has to come back before an answer
 CALL_TIME = 120.0  # the same where nothing waits for it
+DOUBT_TIME = 120.0  # seconds to find out whether a preview is there, at most
 SAVE_EVERY = 1.0  # seconds between savings of the text that stays after a crash
 PAUSES = (2.0, 4.0, 8.0, 16.0, 30.0, 60.0)  # seconds after calls that failed
-PREVIEW_NONCE = "preview."  # and the number of its record
 CLOSED_KEPT = 256  # closed previews whose answer has not come
-
-
-class Fate(StrEnum):
-    """What became of the message."""
-
-    NONE = "none"  # certainly nothing there
-    SHOWN = "shown"
-    UNKNOWN = "unknown"  # it may be there, nobody knows under which id
-    GONE = "gone"
-
-
-@dataclass(slots=True, eq=False)
-class Preview:
-    turn: int
-    lane: str
-    text: str = ""
-    footer: str = ""
-    keyboard: Keyboard = ()  # below every frame; the answer that takes its place has none
-    shown: str | None = None  # None: nothing, or not known
-    fate: Fate = Fate.NONE
-    message_id: str = ""
-    row: int = 0  # the delivery that records it
-    closed: bool = False
-    ended: bool = False  # no further frame will be tried
-    late: bool = False  # an edit may still land although nobody waits for it any more
-    waiting: bool = False  # for its turn at the gate, with no call under way
-    calling: bool = False
-    failures: int = 0
-    not_before: float = 0.0
-    saved_at: float = 0.0
-    saved: str = ""
-    place: str = ""  # of the chat it was sent to
-    task: asyncio.Task[None] | None = None
-
-    def broke(self, fault: Exception) -> None:
-        """No further frame; the answer still finds what is there."""
-        self.ended = True
-
-    @property
-    def frame(self) -> str:
-        return "\n\n".join(piece for piece in (self.text, self.footer) if piece)
-
-
-@dataclass(frozen=True, slots=True)
-class Remains:
-    """What an answer finds. ``late``: edit once more, for an edit may still be on its way."""
-
-    message_id: str = ""
-    late: bool = False
-    rows: tuple[Row, ...] = ()
 
 
 class Previews:
@@ -107,8 +57,10 @@ class Previews:
         preview = self._by_turn.get(turn)
         if preview is None or not preview.closed or preview.fate is Fate.UNKNOWN:
             return
-        if preview.fate is Fate.SHOWN or preview.calling:
+        if preview.fate in (Fate.SHOWN, Fate.DOUBT) or preview.calling:
             preview.closed = False
+            if preview.fate is Fate.DOUBT and self._calls.group is not None:
+                self._seek(preview)
         else:
             del self._by_turn[turn]
 
@@ -118,7 +70,7 @@ class Previews:
         if preview is None or preview.closed or preview.fate in (Fate.UNKNOWN, Fate.GONE):
             return
         del self._by_turn[turn]
-        if preview.text and (preview.fate is Fate.SHOWN or preview.calling):
+        if preview.text and (preview.fate in (Fate.SHOWN, Fate.DOUBT) or preview.calling):
             if before := self._above.pop(turn, None):
                 self._take_away(before)
             self._above[turn] = preview  # its words help to decide
@@ -139,9 +91,7 @@ class Previews:
         if preview.closed or preview.ended or self._calls.group is None:
             return
         preview.text, preview.footer, preview.keyboard = text, footer, keyboard
-        if preview.task is None and preview.frame != preview.shown:
-            name = f"preview of turn {turn}"
-            preview.task = self._calls.spawn(self._write(preview), name, preview.broke)
+        self._go_on(preview)
 
     def shows(self, turn: int) -> bool:
         """Whether a message of it is there or may be there."""
@@ -150,14 +100,26 @@ class Previews:
             return True
         if preview is None:
             return False
-        return preview.fate in (Fate.SHOWN, Fate.UNKNOWN) or preview.calling
+        return preview.fate in (Fate.SHOWN, Fate.DOUBT, Fate.UNKNOWN) or preview.calling
 
     def adopt(self, row: Delivery, *, late: bool) -> None:
         """A preview of an earlier process, for the turn's next try or its answer."""
         if row.turn is not None and row.message_id and row.state is DeliveryState.SENT:
-            self._by_turn[row.turn] = Preview(
+            newer = self._by_turn.get(row.turn)
+            below = newer is not None and newer.fate is Fate.DOUBT
+            (self._above if below else self._by_turn)[row.turn] = Preview(
                 row.turn, row.lane, fate=Fate.SHOWN, message_id=row.message_id, row=row.id,
                 closed=True, late=late,
+            )  # fmt: skip
+
+    def doubt(self, row: Delivery) -> None:
+        """A preview that was being sent when an earlier process ended; the platform can tell."""
+        if row.turn is not None:
+            if above := self._by_turn.pop(row.turn, None):
+                self._above[row.turn] = above
+            self._by_turn[row.turn] = Preview(
+                row.turn, row.lane, fate=Fate.DOUBT, row=row.id, created_at=row.created_at,
+                closed=True, not_before=self._clock.monotonic() + FIND_AFTER,
             )  # fmt: skip
 
     def close(self, turn: int) -> None:
@@ -214,16 +176,25 @@ class Previews:
                 self._calls.spawn(self._store.save(*never), name)
 
     async def _last_call(self, preview: Preview, patience: float) -> None:
-        """Wait for a call that is under way; what it may still do is noted when it takes longer."""
-        task = preview.task
-        if task is None or await self._calls.finished(task, patience):
-            return
-        called = preview.calling
-        task.cancel()
-        if preview.message_id:
-            preview.late = preview.late or called
-        elif called:
+        """Wait for a call that is under way; what it may still do is noted when it takes longer.
+
+        Where the platform can tell whether a message is there, that is waited for as well.
+        """
+        task, before = preview.task, preview.fate
+        if task is not None and not await self._calls.finished(task, patience):
+            called = preview.calling
+            task.cancel()
+            if preview.message_id:
+                preview.late = preview.late or called
+            elif called:
+                await self._doubted(preview)
+        if preview.fate is Fate.DOUBT:
+            search = self._seek(preview)
+            await self._calls.finished(search, DOUBT_TIME)
+            search.cancel()
+        if preview.fate is Fate.DOUBT:
             preview.fate = Fate.UNKNOWN
+        if preview.fate is Fate.UNKNOWN and before is not Fate.UNKNOWN:
             log.warning("turn %d: it is not known whether its preview was sent", preview.turn)
 
     def _take_away(self, preview: Preview) -> None:
@@ -249,7 +220,76 @@ class Previews:
         withdrawn = rows.delivery_state(preview.row, DeliveryState.WITHDRAWN)
         return [withdrawn, rows.delivery(gone)], [gone]
 
+    # Whether the message is there ---------------------------------------------------------
+
+    async def _doubted(self, preview: Preview) -> None:
+        """Nobody waits for its first send any more, which may still have arrived."""
+        try:
+            place = await self._calls.place(preview.lane)
+        except Unreachable:
+            preview.fate = Fate.UNKNOWN
+        else:
+            self._uncertain(preview, place)
+
+    def _uncertain(self, preview: Preview, place: Place) -> None:
+        """Its first send may have arrived: the platform is asked, or knows a repetition."""
+        limits = place.channel.limits
+        age = self._clock.monotonic() - preview.began
+        preview.fate = Fate.DOUBT if limits.finds_sends else Fate.UNKNOWN
+        if limits.finds_sends:
+            preview.not_before = self._clock.monotonic() + FIND_AFTER
+            preview.search = None
+            self._seek(preview)
+        elif repeatable(limits, age) and not preview.closed:
+            self._pause(preview)
+        else:
+            preview.ended = True
+
+    def _seek(self, preview: Preview) -> asyncio.Task[None]:
+        if preview.search is None:
+            name = f"search for the preview of turn {preview.turn}"
+            preview.search = self._calls.spawn(self._search(preview), name, preview.broke)
+        return preview.search
+
+    async def _search(self, preview: Preview) -> None:
+        """Ask until there is an answer, then go on from there."""
+        while preview.fate is Fate.DOUBT:
+            await self._clock.sleep(preview.not_before - self._clock.monotonic())
+            try:
+                place = await self._calls.place(preview.lane)
+            except Unreachable:
+                preview.fate = Fate.UNKNOWN
+                return
+            await place.gate.granted(place.ask(Rank.NOTICE))
+            await self._ask(preview, place)
+        self._go_on(preview)
+
+    async def _ask(self, preview: Preview, place: Place) -> None:
+        try:
+            message_id = await found(self._calls, place, preview.nonce, preview.created_at)
+        except RateLimited as limited:
+            place.hold(limited)
+        except SendError as error:
+            if isinstance(error, NotSent | Uncertain) and not isinstance(error, Broke):
+                self._pause(preview)
+            else:
+                log.info("turn %d: whether its preview is there: %s", preview.turn, error)
+                preview.fate, preview.ended = Fate.UNKNOWN, True
+        else:
+            if preview.fate is not Fate.DOUBT:
+                return  # the chat has moved meanwhile
+            preview.fate, preview.failures = Fate.NONE, 0
+            if message_id:
+                preview.fate, preview.message_id = Fate.SHOWN, message_id
+                preview.place = place.address.place
+                await self._record(preview)
+
     # One frame after the other ------------------------------------------------------------
+
+    def _go_on(self, preview: Preview) -> None:
+        if preview.task is None and self._due(preview):
+            name = f"preview of turn {preview.turn}"
+            preview.task = self._calls.spawn(self._write(preview), name, preview.broke)
 
     async def _write(self, preview: Preview) -> None:
         try:
@@ -266,7 +306,8 @@ class Previews:
             preview.task = None
 
     def _due(self, preview: Preview) -> bool:
-        return not (preview.closed or preview.ended or preview.frame == preview.shown)
+        over = preview.closed or preview.ended or preview.fate is Fate.DOUBT
+        return not over and preview.frame != preview.shown
 
     async def _may(self, preview: Preview, place: Place) -> bool:
         """Wait for the interval and for the gate; closing the preview ends the wait."""
@@ -292,9 +333,11 @@ class Previews:
                 revise = Revise(place.address, preview.message_id, part, preview.keyboard)
                 await self._calls.do(place.channel, revise)
             else:
-                nonce = f"{PREVIEW_NONCE}{preview.row:x}"
-                send = Send(place.address, part, preview.keyboard, nonce=nonce)
+                preview.began = preview.began or self._clock.monotonic()
+                send = Send(place.address, part, preview.keyboard, nonce=preview.nonce)
                 done = await self._calls.do(place.channel, send)
+                if preview.fate is Fate.UNKNOWN:
+                    frame = ""  # the message of an earlier try may be older
                 preview.message_id, preview.place = done.message_id, place.address.place
                 preview.fate = Fate.SHOWN
         except SendError as error:
@@ -310,11 +353,11 @@ class Previews:
     async def _announce(self, preview: Preview, place: Place) -> bool:
         """Mark the first send before it is made. False: not now, after all."""
         if not preview.row:
-            preview.row = self._store.ids.delivery()
+            preview.row, preview.created_at = self._store.ids.delivery(), self._clock.now()
             preview.saved = preview.text
             row = Delivery(
                 preview.row, preview.lane, preview.turn, DeliveryKind.PREVIEW, Part(preview.text),
-                state=DeliveryState.IN_FLIGHT, created_at=self._clock.now(),
+                state=DeliveryState.IN_FLIGHT, created_at=preview.created_at,
             )  # fmt: skip
             await self._store.save(rows.delivery(row))
         return not preview.closed and not place.held(Rank.PREVIEW)
@@ -346,7 +389,7 @@ class Previews:
                 preview.shown, preview.late = None, True
                 self._pause(preview)
             case Uncertain():
-                preview.fate, preview.ended = Fate.UNKNOWN, True
+                self._uncertain(preview, place)
             case MessageGone():
                 preview.fate, preview.ended = Fate.GONE, True
             case ChatMoved(new_chat=new_chat):
@@ -365,7 +408,7 @@ class Previews:
 
     def _ending(self, preview: Preview) -> list[Row]:
         """How a preview's row ends when no answer can take its message over."""
-        if not preview.row or preview.fate is Fate.SHOWN:
+        if not preview.row or preview.fate in (Fate.SHOWN, Fate.DOUBT):
             return []
         unknown = preview.fate is Fate.UNKNOWN
         state = DeliveryState.UNCERTAIN if unknown else DeliveryState.WITHDRAWN
@@ -375,10 +418,3 @@ class Previews:
         closed = [turn for turn, preview in self._by_turn.items() if preview.closed]
         for turn in closed[: max(0, len(closed) - CLOSED_KEPT)]:
             del self._by_turn[turn]
-
-
-def removal(delivery: int, lane: str, message_id: str, now: int) -> Delivery:
-    """What takes a preview's message away; like any edit it is tried again after a crash."""
-    return Delivery(
-        delivery, lane, None, DeliveryKind.NOTICE, Part(""), target=message_id, created_at=now
-    )

@@ -15,13 +15,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from core.calls import Calls, Moved, Unreachable
-from core.channel import Channel, SendError
+from core.channel import Channel, ChannelLimits, SendError
 from core.clock import Clock
-from core.delivering import NONCE_TIME, Delivering, Holding, Outcome, takes_away
-from core.frames import Previews, removal
+from core.delivering import Delivering, Holding, Outcome, takes_away
+from core.finding import repeatable
+from core.frames import Previews
 from core.guard import fault_of
 from core.messages import Address, Keyboard, Receipt, clean
 from core.rates import Rank, Ticket
+from core.shown import removal
 from core.signs import Signs
 from core.store import reads, rows
 from core.store.records import (
@@ -29,7 +31,6 @@ from core.store.records import (
     DeliveryKind,
     DeliveryState,
     FilePart,
-    LaneRow,
     revised,
 )
 from core.store.rows import Row
@@ -169,25 +170,40 @@ class Outbox:
         self._previews.moved(old.place)
 
     async def restore(self) -> None:
-        """Take up what an earlier process left: pending again, in flight uncertain."""
+        """Take up what an earlier process left: pending again, in flight in doubt or uncertain."""
         again: list[Delivery] = []
+        doubted: list[Delivery] = []
         written: list[Row] = []
         for delivery in await reads.deliveries_open(self._store):
             if await self._again(delivery):
                 again.append(delivery)
+            elif delivery.kind is DeliveryKind.PREVIEW and await self._finds(delivery.lane):
+                doubted.append(delivery)
             else:
                 log.warning("delivery %d in %s is uncertain", delivery.id, delivery.lane)
                 state = DeliveryState.UNCERTAIN
                 written.append(rows.delivery_state(delivery.id, state, error="restart"))
         again += await self._take_up_previews(written)
+        answered = {one.turn for one in again if one.kind is DeliveryKind.ANSWER}
+        for row in doubted:
+            await self._doubt(row, row.turn in answered, written)
         await self._store.save(*written)
         for delivery in again:
             first = delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0
+            first = first and delivery.state is DeliveryState.PENDING
             if first and delivery.turn is not None and not delivery.target:
                 for row in await reads.deliveries_of(self._store, delivery.turn):
                     if row.kind is DeliveryKind.PREVIEW:
                         self._previews.adopt(row, late=True)
         self.deliver(again)
+
+    async def _doubt(self, row: Delivery, answered: bool, written: list[Row]) -> None:
+        """A preview that was being sent; it matters while its turn or an answer is open."""
+        turn = await reads.turn(self._store, row.turn or 0)
+        if turn is not None and (answered or not turn.status.over):
+            self._previews.doubt(row)
+        else:
+            written.append(rows.delivery_state(row.id, DeliveryState.UNCERTAIN, error="restart"))
 
     async def _take_up_previews(self, written: list[Row]) -> list[Delivery]:
         """What unfinished turns show is theirs to go on with; of two of a turn only the newer."""
@@ -321,8 +337,18 @@ class Outbox:
             return True
         if delivery.target and not isinstance(delivery.part, FilePart):
             return True
-        lane: LaneRow | None = await reads.lane(self._store, delivery.lane)
-        found = self._calls.channel(lane.address.channel) if lane else None
-        if found is None or not found[0].limits.idempotent_sends:
+        limits = await self._limits(delivery.lane)
+        if limits is None:
             return False
-        return self._clock.now() - delivery.created_at < NONCE_TIME * 1000
+        age = (self._clock.now() - delivery.created_at) / 1000
+        return limits.finds_sends or repeatable(limits, age)
+
+    async def _finds(self, lane: str) -> bool:
+        limits = await self._limits(lane)
+        return limits is not None and limits.finds_sends
+
+    async def _limits(self, lane: str) -> ChannelLimits | None:
+        """What the lane's platform can do; None where it is not set up."""
+        row = await reads.lane(self._store, lane)
+        found = self._calls.channel(row.address.channel) if row else None
+        return found[0].limits if found else None

@@ -7,7 +7,7 @@ said. It must not know sockets or what a text means.
 from __future__ import annotations
 
 from channels.local.channel import Shown
-from core.delivering import delivery_of
+from core.finding import delivery_of
 from core.store import reads
 from core.store.records import Delivery, DeliveryKind
 from core.store.store import Store

@@ -19,10 +19,12 @@ from core.channel import (
     ChannelLimits,
     Delete,
     Done,
+    Find,
     Intake,
     MessageGone,
     OpenThread,
     React,
+    Refused,
     Retitle,
     Revise,
     Send,
@@ -71,6 +73,7 @@ class Shown:
     reply_to: str = ""
     nonce: str = ""
     path: Path | None = None
+    at: float = 0.0
     history: list[str] = field(default_factory=list)
 
     @property
@@ -106,6 +109,7 @@ class FakeChannel:
         self.presses: list[AnswerPress] = []
         self.files: dict[str, bytes] = {}
         self.seconds = 0.0  # how long every call takes
+        self.knows_nonces = 180.0  # seconds for which a repetition makes no second message
         self.decide: Callable[[Action], Fault | None] = lambda action: None
         self._faults: dict[type, deque[Fault]] = defaultdict(deque)
         self._landing: list[Call] = []
@@ -245,6 +249,10 @@ class FakeChannel:
             case OpenThread():
                 self._next += 1
                 call.message_id = str(self._next)
+            case Find(address, nonce):
+                if not self._limits.finds_sends:
+                    raise Refused("nothing can be found here")
+                call.message_id = self._made_by(nonce, address)
             case Typing():
                 pass
 
@@ -257,15 +265,22 @@ class FakeChannel:
         nonce: str,
         path: Path | None = None,
     ) -> str:
-        if self._limits.idempotent_sends:
-            for message in self.messages.values():
-                if nonce and message.nonce == nonce:
-                    return message.message_id
+        known = self._made_by(nonce, address) if self._limits.idempotent_sends else ""
+        if known and self.clock.monotonic() - self.messages[known].at < self.knows_nonces:
+            return known
         self._next += 1
         name = str(self._next)
-        shown = Shown(name, address, part, keyboard, reply_to, nonce, path, [part.text])
+        at, history = self.clock.monotonic(), [part.text]
+        shown = Shown(name, address, part, keyboard, reply_to, nonce, path, at, history)
         self.messages[name] = shown
         return name
+
+    def _made_by(self, nonce: str, address: Address) -> str:
+        """The message of a send with this nonce; empty if there is none."""
+        for message in self.messages.values():
+            if nonce and (message.nonce, message.address) == (nonce, address):
+                return message.message_id
+        return ""
 
 
 def _chat(action: Action) -> str:
