@@ -26,6 +26,7 @@ EMPTY = "(empty)"
 
 Block = dict[str, Any]
 
+_MOST_RANGES = 240  # more would not fit the limit of JSON anyway
 _SMALLEST = 32
 _LONGEST_LINK = 1500
 _BLOCKS = frozenset({Kind.ITEM})
@@ -53,9 +54,10 @@ def render(markdown: str, limit: int | None = None) -> list[Rendered]:
         styled = Styled(clean(markdown).strip() or EMPTY)
 
     def excess(part: Styled) -> float:
-        return max(_units(_written(part)) / limit, _size(rich_text(part)) / BLOCKS_LIMIT)
+        over = _units(_written(part)) / limit
+        return over if over > 1 else _size(rich_text(part)) / BLOCKS_LIMIT
 
-    parts = split_styled(styled, limit, excess=excess)
+    parts = split_styled(styled, limit, _MOST_RANGES, excess=excess)
     return [_rendered(part, limit) for part in parts]
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from channels.markup.styled import INLINE, Kind, Span, Styled
+from channels.markup.styled import Kind, Span, Styled
 from channels.markup.writing import Piece, pieces
 
 Element = dict[str, Any]
@@ -19,7 +19,16 @@ _STYLES = {Kind.BOLD: "bold", Kind.ITALIC: "italic", Kind.STRIKE: "strike", Kind
 _DEEPEST = 8  # Slack indents no further
 _ADDRESS = re.compile(r"https?://[^\s<>`\"|\\\[\]]*[^\s<>`\"|\\\[\].,;:!?'*_~()]", re.IGNORECASE)
 _INDENTED = re.compile(r"\n +")
-_LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
+_LANGUAGE = re.compile(
+    "c|cpp|csharp|css|diff|dockerfile|go|html|java|javascript|json|kotlin|markdown|php|python|ruby"
+    "|rust|shell|sql|swift|typescript|xml|yaml"
+)
+_ALIASES = {
+    "py": "python", "python3": "python", "js": "javascript", "ts": "typescript", "rb": "ruby",
+    "rs": "rust", "sh": "shell", "bash": "shell", "zsh": "shell", "console": "shell",
+    "yml": "yaml", "md": "markdown", "c++": "cpp", "cs": "csharp", "c#": "csharp",
+    "golang": "go", "kt": "kotlin",
+}  # fmt: skip
 
 
 def rich_text(styled: Styled) -> list[Element]:
@@ -46,7 +55,7 @@ class _Builder:
         return self._elements
 
     def add(self, piece: Piece) -> None:
-        span = next(filter(None, map(piece.span, (Kind.PRE, Kind.QUOTE, Kind.ITEM))), None)
+        span = piece.span(Kind.PRE) or piece.span(Kind.QUOTE) or piece.span(Kind.ITEM)
         text = piece.text
         if span and span.kind is Kind.ITEM:
             if span.start == piece.start and text.startswith(span.detail):
@@ -81,11 +90,13 @@ class _Builder:
             self._elements.append({"type": kind, "elements": inline})
 
     def _preformatted(self, inline: list[Element], language: str) -> None:
+        inline = _trimmed(inline, "\n", first=False)
         if not inline:
             return
-        self._add("rich_text_preformatted", _trimmed(inline, "\n", first=False))
-        if self._elements and _LANGUAGE.fullmatch(language.lower()):
-            self._elements[-1]["language"] = language.lower()
+        self._add("rich_text_preformatted", inline)
+        named = _ALIASES.get(language.lower(), language.lower())
+        if _LANGUAGE.fullmatch(named):  # a name that Slack does not know might be refused
+            self._elements[-1]["language"] = named
 
     def _running(self, inline: list[Element]) -> None:
         # Elements stand on lines of their own without the line breaks around them.
@@ -122,8 +133,7 @@ def _elements(text: str, piece: Piece, plain: bool) -> Iterator[Element]:
     if plain:
         yield _text(text)
         return
-    shown = INLINE | {Kind.CODE}
-    style = {_STYLES[span.kind]: True for span in piece.spans if span.kind in shown}
+    style = {_STYLES[span.kind]: True for span in piece.spans if span.kind in _STYLES}
     if link := piece.span(Kind.LINK):
         yield _link(link.detail, " ".join(text.split()) or link.detail, style)
     elif "code" in style:

@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 
 from channels.markup.styled import ALONE, Kind, Span, Styled
@@ -158,7 +158,8 @@ class _Cutter:
 
 def _clipped(spans: list[Span], start: int, stop: int) -> Iterator[Span]:
     for span in spans:
-        yield replace(span, start=max(span.start, start) - start, stop=min(span.stop, stop) - start)
+        first, last = max(span.start, start) - start, min(span.stop, stop) - start
+        yield Span(span.kind, first, last, span.detail, span.level)
 
 
 _SHORT = 400  # a link or piece of code up to this long goes into the next part as a whole

@@ -1,7 +1,7 @@
 """Text with marked ranges → text with signs, for platforms that read a markup of their own.
 
-Pure. Knows no platform: a ``Dialect`` says which signs. Signs never cross the end of a line, a link
-or a piece of code, never enclose blanks at their edges, and are closed in the order they were opened.
+Pure. Knows no platform: a ``Dialect`` says which signs. Signs never cross the end of a line, a
+link or a piece of code, enclose no blanks at their edges, and are closed last opened first.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 from channels.markup.styled import ALONE, INLINE, Kind, Span, Styled, ordered
@@ -25,7 +26,10 @@ class Piece:
     spans: tuple[Span, ...]
 
     def span(self, kind: Kind) -> Span | None:
-        return next((span for span in self.spans if span.kind is kind), None)
+        for span in self.spans:
+            if span.kind is kind:
+                return span
+        return None
 
 
 class Dialect(Protocol):
@@ -60,7 +64,7 @@ def pieces(styled: Styled) -> Iterator[Piece]:
     edges = sorted({0, len(styled.text), *(at for s in spans for at in (s.start, s.stop))})
     active: list[Span] = []
     nth = 0
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         active = [span for span in active if span.stop > start]
         while nth < len(spans) and spans[nth].start <= start:
             active.append(spans[nth])
@@ -78,7 +82,9 @@ def _settled(styled: Styled) -> Iterator[Span]:
             inner = styled.text[start:stop]
             start = stop - len(inner.lstrip())
             stop = start + len(inner.strip())
-            if start < stop:
+            if (start, stop) == (span.start, span.stop):
+                yield span
+            elif start < stop:
                 yield replace(span, start=start, stop=stop)
         elif span.start < span.stop:
             yield span
@@ -86,7 +92,11 @@ def _settled(styled: Styled) -> Iterator[Span]:
 
 def _outside(alone: list[Span], starts: list[int], start: int, stop: int) -> tuple[int, int]:
     nth = bisect_right(starts, start) - 1
-    if nth >= 0 and start < alone[nth].stop and (alone[nth].start < start or alone[nth].stop > stop):
+    if (
+        nth >= 0
+        and start < alone[nth].stop
+        and (alone[nth].start < start or alone[nth].stop > stop)
+    ):
         start = min(stop, alone[nth].stop)
     nth = bisect_right(starts, max(start, stop - 1)) - 1
     if nth >= 0 and start < alone[nth].start < stop < alone[nth].stop:
@@ -118,6 +128,9 @@ class _Writer:
         return "".join(self._out)
 
     def add(self, piece: Piece) -> None:
+        if not piece.spans:
+            self._lines(piece, piece.start)
+            return
         if block := piece.span(Kind.PRE):
             self._block(piece, block.detail)
             return
@@ -129,7 +142,10 @@ class _Writer:
         link = piece.span(Kind.LINK)
         if link or piece.span(Kind.CODE):
             self._alone(piece, link)
-            return
+        else:
+            self._lines(piece, at)
+
+    def _lines(self, piece: Piece, at: int) -> None:
         stop = piece.start + len(piece.text)
         while (end := self._whole.find("\n", at, stop)) >= 0:
             self._text(piece, at, end)

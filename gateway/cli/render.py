@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from gateway.trouble import Trouble
 
+Messages = list[dict[str, object]]
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", choices=["telegram"], required=True, help="the platform")
+    parser.add_argument("--to", choices=list(_PLATFORMS), required=True, help="the platform")
     parser.add_argument("--limit", type=_limit, metavar="N", help="longest message, in its units")
     parser.add_argument("file", metavar="FILE", help="a Markdown file; - is standard input")
 
@@ -24,10 +27,8 @@ def _limit(text: str) -> int:
 
 
 def main(options: argparse.Namespace) -> int:
-    from channels.markup import telegram
-
-    parts = telegram.render(_read(options.file), options.limit or telegram.TEXT_LIMIT)
-    shown = json.dumps([asdict(part) for part in parts], ensure_ascii=False, indent=1)
+    parts = _PLATFORMS[options.to](_read(options.file), options.limit)
+    shown = json.dumps(parts, ensure_ascii=False, indent=1)
     sys.stdout.buffer.write(f"{shown}\n".encode())  # UTF-8, whatever the terminal's locale is
     return 0
 
@@ -38,3 +39,32 @@ def _read(name: str) -> str:
     except OSError as error:
         raise Trouble(f"{name} cannot be read: {error.strerror}") from None
     return raw.decode(errors="replace").removeprefix("\ufeff")
+
+
+# Imported when asked for: the other commands have no use for a Markdown parser.
+
+
+def _telegram(markdown: str, limit: int | None) -> Messages:
+    from channels.markup import telegram
+
+    return [asdict(part) for part in telegram.render(markdown, limit or telegram.TEXT_LIMIT)]
+
+
+def _slack(markdown: str, limit: int | None) -> Messages:
+    from channels.markup import slack
+
+    return [asdict(part) for part in slack.render(markdown, limit)]
+
+
+def _discord(markdown: str, limit: int | None) -> Messages:
+    from channels.markup import discord
+
+    parts = discord.render(markdown, limit or discord.TEXT_LIMIT)
+    return [{"content": part} for part in parts]
+
+
+_PLATFORMS: dict[str, Callable[[str, int | None], Messages]] = {
+    "telegram": _telegram,
+    "slack": _slack,
+    "discord": _discord,
+}
