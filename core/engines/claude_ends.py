@@ -1,0 +1,109 @@
+"""How a turn of Claude Code ended, in words for the thread.
+
+Pure. A failure of the service calls itself a success, and an interruption an error; so this looks
+at what a result says of itself, never at what kind it calls itself.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from core.engines.acp_plain import Json, as_sent, items, whole_number, words
+
+SIGN_IN = (
+    "Claude Code is not signed in. Start `claude` once in a terminal on the gateway's machine and "
+    "sign in with /login, or hand it a key: ANTHROPIC_API_KEY in LANEWAY_ENGINE_ENV."
+)
+NO_CREDIT = "The Claude account has no credit left. Add some, then send your message again."
+TOO_MUCH = (
+    "The conversation has become too long for the model. Make it shorter with /compact, or begin "
+    "a fresh one with /new."
+)
+BUSY = (
+    "Claude's service has a problem just now ({}). Nothing of the conversation is lost: say “go "
+    "on” in a while."
+)
+STEPS = "The agent stopped: it reached its limit of steps for one turn. Say “go on” to continue."
+SPENT = "The agent stopped: it reached the spending limit it was started with."
+BROKE_OFF = "The agent broke the turn off by itself."
+_RESET = re.compile(r"limit reached\|(\d{9,11})")
+_LIMITED = re.compile(r"(usage|session|weekly|\d-hour|opus|sonnet) limit|hit your limit", re.I)
+
+
+def failed(result: Json) -> bool:
+    """Whether a result is a failure or an interruption."""
+    return result.get("is_error") is True or as_sent(result.get("subtype")).startswith("error")
+
+
+def aborted(result: Json) -> bool:
+    return as_sent(result.get("terminal_reason")).startswith("aborted")
+
+
+def why(result: Json, limits: Json, model: str, known: tuple[str, ...], now: int) -> str:
+    """Why it failed, and the next step; "" where only its own words can tell.
+
+    ``limits`` is what was last told of the account's limits, ``now`` is in milliseconds.
+    """
+    text, status = said(result), whole_number(result.get("api_error_status"))
+    reason, kind = as_sent(result.get("terminal_reason")), as_sent(result.get("subtype"))
+    low = text.lower()
+    if "max_turns" in (kind + reason):
+        return STEPS
+    if "budget" in (kind + reason):
+        return SPENT
+    if status in (401, 403) or "/login" in low or "invalid api key" in low or "oauth" in low:
+        return SIGN_IN
+    if "credit balance" in low:
+        return NO_CREDIT
+    if "prompt is too long" in low or "context limit" in low:
+        return TOO_MUCH
+    if _LIMITED.search(text) or limits.get("status") == "rejected":
+        return _limited(text, limits, now)
+    if model and (status == 404 or "selected model" in low):
+        offered = f"; it offers: {', '.join(known)}" if known else ""
+        return (
+            f"Claude does not know the model “{model}”{offered}. "
+            "Set another with /model, or /model default."
+        )
+    if status == 429:
+        return _limited(text, limits, now)
+    if status is not None and status >= 500:
+        return BUSY.format(status)
+    if aborted(result):
+        return BROKE_OFF
+    return ""
+
+
+def said(result: Json) -> str:
+    """Its own words about the failure."""
+    text = words(result.get("result")).strip()
+    if text:
+        return text
+    errors = result.get("errors")
+    told = [error for error in errors if isinstance(error, str)] if isinstance(errors, list) else []
+    told += [as_sent(error.get("message")) for error in items(errors)]
+    return words("; ".join(error for error in told[:5] if not error.startswith("[ede_")))
+
+
+def _limited(text: str, limits: Json, now: int) -> str:
+    """A limit of the account, and until when, where that is told (seconds since 1970)."""
+    found = _RESET.search(text)
+    at = int(found[1]) if found else whole_number(limits.get("resetsAt"))
+    what = "The Claude account has reached its limit of use"
+    if at is None or not now // 1000 < at < now // 1000 + 40 * 86400:
+        told = _own_time(text)
+        return f"{what}{told}. Nothing of the conversation is lost: say “go on” when it is over."
+    moment = datetime.fromtimestamp(at, UTC)
+    left = at - now // 1000
+    span = f"{left // 3600} h {left % 3600 // 60} min" if left >= 3600 else f"{left // 60 + 1} min"
+    return (
+        f"{what} until {moment:%Y-%m-%d %H:%M} UTC (in {span}). Nothing of the conversation is "
+        "lost: say “go on” after that."
+    )
+
+
+def _own_time(text: str) -> str:
+    """The time as it says it itself, like “resets 3pm (Europe/Berlin)”."""
+    found = re.search(r"resets? (?:at )?([^.\n|]{2,60})", text)
+    return f" (it says: resets {found[1].strip()})" if found else ""

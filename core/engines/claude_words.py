@@ -1,0 +1,232 @@
+"""Claude Code's words and ours: how it is started, what its tools are called, what its models are.
+
+Pure: plain data in, plain data out. It reads what it knows and passes over the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.engines.acp_plain import Json, as_sent, items, mapping, name
+from core.engines.asking import change, command_lines, plain_json, rest_of, whole
+from core.engines.base import Approvals, Request
+
+SPEAKING = (
+    "-p",
+    *("--output-format", "stream-json", "--input-format", "stream-json"),
+    *("--verbose", "--include-partial-messages"),
+    *("--permission-mode", "default", "--permission-prompt-tool", "stdio"),
+    "--strict-mcp-config",  # only servers that we, or the admin's command, name
+)
+OWN_SOURCES = "--setting-sources="  # none: no setting or hook of a workspace or a person leaks in
+# Its own clock and its ways to other sessions would go round the gateway.
+SWITCHED_OFF = (
+    *("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "Monitor"),
+    *("SendMessage", "ListAgents", "EnterWorktree", "ExitWorktree"),
+)
+READING = ("Read", "Grep", "Glob")
+# Asked about each time, also where Claude Code would call a command harmless by itself.
+ALWAYS_ASKED = ("Bash", "Edit", "Write", "NotebookEdit", "WebFetch", "WebSearch")
+SWITCHES = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    # what it would begin by itself after a turn belongs to no turn
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_DISABLE_CRON": "1",
+    # a lane's conversation is the lane's: nothing is noted down beside it
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+}
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+
+
+# Starting it --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What is settled when a process starts. A warm one with another setup is of no use."""
+
+    model: str
+    effort: str
+    asks: bool
+
+    @classmethod
+    def of(cls, request: Request) -> Setup:
+        asks = request.approvals is Approvals.ASK
+        return cls(request.model.lower(), request.effort.lower(), asks)
+
+
+def arguments(
+    request: Request, fresh: str, private: Sequence[Path], *, own_sources: bool
+) -> tuple[str, ...]:
+    """The command line after the program, for one process.
+
+    ``fresh`` is the id of a session that begins, a fork included; ``private`` are files that no
+    tool may look at; ``own_sources``: the admin's command says which settings count.
+    """
+    setup = Setup.of(request)
+    found = [*SPEAKING, *(() if own_sources else (OWN_SOURCES,))]
+    if request.session:
+        found.append(f"--resume={request.session}")
+    if request.read_only:
+        found += ["--tools", ",".join(READING), "--permission-prompts", "none"]
+        found += ["--no-session-persistence", *(["--fork-session"] if request.session else [])]
+    else:
+        found += ["--disallowedTools", ",".join(SWITCHED_OFF)]
+    if not request.session or request.read_only:
+        found.append(f"--session-id={fresh}")
+    found += [f"--model={setup.model}"] if setup.model else []
+    found += [f"--effort={setup.effort}"] if setup.effort else []
+    found += ["--settings", json.dumps({"permissions": permissions(setup, private)})]
+    return tuple(found)
+
+
+def permissions(setup: Setup, private: Sequence[Path]) -> Json:
+    """Rules beside its own. A path that begins with two slashes is absolute there."""
+    closed = [f"{tool}(/{path})" for path in private for tool in ("Read", "Edit")]
+    return {"deny": closed, "ask": list(ALWAYS_ASKED) if setup.asks else []}
+
+
+# What it declares ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The answer to the hand-shake, as far as it matters here."""
+
+    version: str = ""
+    models: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # name, what it means now, efforts
+    account: Json | None = None
+
+    def model(self, wanted: str) -> str:
+        """What a name stands for now; a name that is not listed stands for itself."""
+        for value, resolved, _ in self.models:
+            if value.lower() == (wanted or "default"):
+                return resolved or value
+        return wanted
+
+    def efforts(self, wanted: str) -> tuple[str, ...]:
+        """The efforts of a model; none for a listed one that has no choice of it."""
+        for value, resolved, efforts in self.models:
+            if (wanted or "default") in (value.lower(), resolved.lower()):
+                return efforts
+        return EFFORTS
+
+    @property
+    def signed_in(self) -> bool:
+        """False only when it says so."""
+        if self.account is None:
+            return True
+        ways = [self.account.get(key) for key in ("tokenSource", "apiKeySource")]
+        known = [way for way in ways if isinstance(way, str)]
+        own = self.account.get("apiProvider", "firstParty") == "firstParty"
+        return not own or not known or any(way not in ("none", "") for way in known)
+
+
+def declared(response: Json) -> Declared:
+    models = [
+        (
+            name(model.get("value")),
+            name(model.get("resolvedModel")),
+            tuple(name(effort) for effort in model.get("supportedEffortLevels") or ()),
+        )
+        for model in items(response.get("models"))[:100]
+    ]
+    account = response.get("account")
+    return Declared(
+        version=name(response.get("claude_code_version")),
+        models=tuple(model for model in models if model[0]),
+        account=account if isinstance(account, dict) else None,
+    )
+
+
+# Tools --------------------------------------------------------------------------------------
+
+
+def title_of(tool: str, call: Json, folder: Path) -> str:
+    """What a tool call is called while it runs, in a few words."""
+    where = _inside(call.get("file_path") or call.get("notebook_path") or call.get("path"), folder)
+    match tool:
+        case "Bash":
+            said = call.get("description") or as_sent(call.get("command")).partition("\n")[0]
+            return name(said) or "run a command"
+        case "Read" | "Edit" | "Write":
+            return name(f"{tool.lower()} {where}")
+        case "NotebookEdit":
+            return name(f"edit {where}")
+        case "Grep" | "Glob":
+            return name(f"search for {as_sent(call.get('pattern'))}")
+        case "WebFetch":
+            return name(f"fetch {as_sent(call.get('url'))}")
+        case "WebSearch":
+            return name(f"search the web for {as_sent(call.get('query'))}")
+        case "Task" | "Agent":
+            return name(f"delegate: {as_sent(call.get('description'))}")
+        case _ if tool.startswith("mcp__"):
+            return name(tool.removeprefix("mcp__").replace("__", ": ", 1))
+        case _:
+            return name(tool) or "tool"
+
+
+def _inside(path: object, folder: Path) -> str:
+    text = as_sent(path)
+    try:
+        return str(Path(text).relative_to(folder))
+    except ValueError:
+        return text
+
+
+def command_of(tool: str, call: Json, folder: Path) -> str:
+    """What a tool call will do, in full; "" when it cannot be shown to anybody in full."""
+    try:
+        return whole("\n".join(_told(tool, call, folder)) or "(not told)")
+    except RecursionError:  # nested without end
+        return ""
+
+
+def _told(tool: str, call: Json, folder: Path) -> list[str]:
+    path = call.get("file_path")
+    if tool == "Bash" and isinstance(call.get("command"), str):
+        return command_lines(call, folder)
+    if tool == "Write" and isinstance(path, str):
+        rest = rest_of(call, ("file_path", "content"))
+        return [change(path, "", call.get("content")), *rest]
+    if tool == "Edit" and isinstance(path, str):
+        changed = change(path, call.get("old_string"), call.get("new_string"))
+        everywhere = ["(wherever it occurs)"] if call.get("replace_all") is True else []
+        told = ("file_path", "old_string", "new_string", "replace_all")
+        return [changed, *everywhere, *rest_of(call, told)]
+    return [f"{tool}\n{plain_json(call)}" if call else tool]
+
+
+# Questions ----------------------------------------------------------------------------------
+
+ASKED_AS_TEXT = (
+    "The questions were shown to the person as text. Their answer comes as the next message: end "
+    "your turn now, and do not repeat the questions."
+)
+
+
+def questions(call: Json) -> Iterator[str]:
+    """The questions of its form, as text for a chat."""
+    for question in items(call.get("questions"))[:10]:
+        lines = [f"**{as_sent(question.get('question')).strip()}**"]
+        for number, option in enumerate(items(question.get("options"))[:20], 1):
+            told = " – ".join(
+                filter(None, (name(option.get("label")), name(option.get("description"))))
+            )
+            lines.append(f"{number}. {told}")
+        if question.get("multiSelect") is True:
+            lines.append("(More than one can be chosen.)")
+        yield "\n".join(lines)
+
+
+def result_texts(message: Json) -> Sequence[Json]:
+    """The blocks of an assistant's or a user's message."""
+    content = mapping(message.get("message")).get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else items(content)
