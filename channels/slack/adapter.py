@@ -33,7 +33,7 @@ LIMITS = ChannelLimits(
     preview_every_direct=1.5,
     preview_every_group=2.0,
     preview_text=2800,
-    typing_every=60.0,  # Slack takes it away after two minutes
+    typing_every=5.0,  # as often as core likes; only now and then it becomes a call
     file_in=MOST,
     file_out=MOST,
     chat_rate=1.0,
@@ -72,7 +72,8 @@ class SlackChannel:
         self._web = Web(*self._tokens, self._base, self._answer_within)
         self._names = Names(self._web, self._clock)
         self._assistant = Assistant(self._web, self._small)
-        self._calls = Calls(self._web, Status(self._web, self._small), self._clock)
+        self._status = Status(self._web, self._small, self._clock)
+        self._calls = Calls(self._web, self._status, self._clock)
         return self
 
     async def __aexit__(
@@ -88,7 +89,7 @@ class SlackChannel:
 
     async def listen(self, intake: Intake) -> None:
         """Receive until cancelled."""
-        hooks = Hooks(self._known, self._told)
+        hooks = Hooks(self._known, self._told, self._status.forget)
         self._listener = Listener(
             self._web, self._tokens[1], intake, self._names, self._clock, hooks
         )

@@ -12,6 +12,7 @@ from channels.slack.blocks import TEXT_MOST, caption, content, cut
 from channels.slack.errors import LIBRARY, translate
 from channels.slack.fields import Json, Malformed, maybe, milliseconds, objects, stamp_of, string
 from channels.slack.files import shared_as, upload
+from channels.slack.pace import Pace
 from channels.slack.status import Status
 from channels.slack.text import escape
 from channels.slack.web import Web
@@ -23,6 +24,7 @@ from core.channel import (
     Find,
     MessageGone,
     OpenThread,
+    RateLimited,
     React,
     Refused,
     Retitle,
@@ -57,6 +59,7 @@ class Calls:
         self._web = web
         self._status = status
         self._clock = clock
+        self._pace = Pace(clock)
         self._reacted: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._uploads: OrderedDict[str, str] = OrderedDict()  # nonce: file
 
@@ -84,19 +87,27 @@ class Calls:
             case Find():
                 return await self._find(action)
 
+    async def _call(self, method: str, **fields: object) -> Json:
+        self._pace.check(method)
+        try:
+            return await self._web.call(method, **fields)
+        except RateLimited as limited:
+            self._pace.limited(method, limited.retry_after)
+            raise
+
     async def _send(self, action: Send) -> Done:
         await self._status.settle(action.address)
         done = await self._post(
             action.address, content(action.part, action.keyboard), nonce=action.nonce
         )
-        self._status.gone(action.address)  # a message takes it away, at Slack itself
+        self._status.written(action.address, _is_frame(action.part))
         return done
 
     async def _post(self, address: Address, shown: dict[str, object], nonce: str = "") -> Done:
         if not shown["blocks"]:
             shown = {"text": shown["text"]}
         metadata = {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
-        sent = await self._web.call(
+        sent = await self._call(
             "chat.postMessage",
             channel=address.chat,
             thread_ts=address.thread or None,
@@ -111,18 +122,21 @@ class Calls:
             raise Uncertain(f"chat.postMessage: {caught}") from None
 
     async def _revise(self, action: Revise) -> Done:
+        frame = _is_frame(action.part)
+        self._pace.edit(frame)
         await self._status.clear(action.address)
-        await self._web.call(
+        await self._call(
             "chat.update",
             channel=action.address.chat,
             ts=_message(action.message_id),
             **content(action.part, action.keyboard),
         )
+        self._status.written(action.address, frame)
         return Done(action.message_id)
 
     async def _delete(self, action: Delete) -> Done:
         try:
-            await self._web.call(
+            await self._call(
                 "chat.delete", channel=action.address.chat, ts=_message(action.message_id)
             )
         except MessageGone:
@@ -135,14 +149,14 @@ class Calls:
         self._uploads[action.nonce] = ident
         if len(self._uploads) > UPLOADS_KEPT:
             self._uploads.popitem(last=False)
-        await self._web.call(
+        await self._call(
             "files.completeUploadExternal",
             files=[{"id": ident, "title": action.name}],
             channel_id=action.address.chat,
             thread_ts=action.address.thread or None,
             initial_comment=caption(action.caption),
         )
-        self._status.gone(action.address)
+        self._status.written(action.address, preview=False)
         return Done(await self._shown_as(ident, action.address.chat))
 
     async def _shown_as(self, ident: str, channel: str) -> str:
@@ -151,7 +165,7 @@ class Calls:
             if pause:
                 await self._clock.sleep(pause)
             try:
-                if ts := shared_as(await self._web.call("files.info", file=ident), channel):
+                if ts := shared_as(await self._call("files.info", file=ident), channel):
                     return ts
             except SendError:
                 return ""  # it is sent all the same
@@ -176,7 +190,7 @@ class Calls:
 
     async def _sign(self, method: str, key: tuple[str, str], name: str) -> None:
         try:
-            await self._web.call(method, channel=key[0], timestamp=_message(key[1]), name=name)
+            await self._call(method, channel=key[0], timestamp=_message(key[1]), name=name)
         except Refused as refused:
             if str(refused) not in ("already_reacted", "no_reaction"):
                 raise
@@ -185,7 +199,7 @@ class Calls:
         address = action.address
         if not (address.chat.startswith("D") and address.thread):
             raise Refused(_NO_TITLES)
-        await self._web.call(
+        await self._call(
             "assistant.threads.setTitle",
             channel_id=address.chat,
             thread_ts=address.thread,
@@ -204,7 +218,7 @@ class Calls:
         text = escape(cut(clean(action.text), TEXT_MOST))
         if url and await self._respond(str(url), text, str(thread)):
             return Done()
-        await self._web.call(
+        await self._call(
             "chat.postEphemeral", channel=channel, user=user, thread_ts=thread or None, text=text
         )
         return Done()
@@ -227,7 +241,7 @@ class Calls:
         oldest = stamp_of(action.since - FIND_SLACK + min(0, self._web.ahead))
         cursor = ""
         for _ in range(FIND_PAGES):
-            page = await self._web.call(
+            page = await self._call(
                 "conversations.replies" if address.thread else "conversations.history",
                 channel=address.chat,
                 ts=address.thread or None,
@@ -246,6 +260,11 @@ class Calls:
             if not cursor:
                 return Done()
         raise Uncertain("too much was said since then to be sure")
+
+
+def _is_frame(part: Part) -> bool:
+    """What is not rendered is a preview's frame, which may be late; answers always are."""
+    return not part.markup
 
 
 def _carries(message: Json, nonce: str, file: str) -> bool:

@@ -121,16 +121,11 @@ def _answered(caught: SlackApiError, method: str, app: bool) -> SendError:
     error = data.get("error")
     if status == 429 or error in ("ratelimited", "rate_limited"):
         headers = getattr(response, "headers", {}) or {}
-        return RateLimited(_seconds(headers.get("Retry-After")), everywhere=_shared(method))
+        return RateLimited(_seconds(headers.get("Retry-After")))
     if status >= 500 or not isinstance(error, str):
         return Uncertain(f"Slack did not answer {method} well (HTTP {status})")
     detail = str(data["needed"]) if error == "missing_scope" and "needed" in data else ""
     return refusal(error, app, detail)
-
-
-def _shared(method: str) -> bool:
-    """Edits have one budget for the whole workspace; messages have one for each channel."""
-    return method == "chat.update"
 
 
 def _seconds(value: object) -> float:

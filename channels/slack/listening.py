@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from channels.slack.backfill import Backfill
 from channels.slack.errors import SocketModeOff, TokenRefused
-from channels.slack.events import Me
+from channels.slack.events import Me, is_direct
 from channels.slack.inlet import Inlet, nothing_held
 from channels.slack.names import Names
 from channels.slack.patience import happens
@@ -32,6 +32,7 @@ LEAST_PAUSE, MOST_PAUSE, TOKEN_PAUSE = 1.0, 30.0, 180.0
 REACHED_EVERY = 30.0
 LAG = 15_000  # ms: Slack may still deliver what was said so long ago
 PING_EVERY = 5.0
+LEFT_FOR = 600_000  # ms; Slack itself ends a sign of work after two minutes without a word
 _SHARED = (
     "slack: %d connections are open with this app's token, and each gets a part of the events;"
     " if another gateway runs with these tokens, stop it or make an app of its own for it"
@@ -44,6 +45,7 @@ class Hooks:
 
     known: Callable[[Me], None]  # each time a connection begins
     told: Callable[[object], None]  # of every payload, before anything else
+    left: Callable[[Address], None]  # of threads in which an earlier process may have worked
 
 
 class Listener:
@@ -62,6 +64,7 @@ class Listener:
         self._failures = 0
         self._reported: Connection | None = None
         self._caught_up = False
+        self._resumed = False
         self._reached_at = 0.0
 
     async def run(self) -> None:
@@ -146,6 +149,11 @@ class Listener:
             self._web, me, inlet.reading, inlet.store, self._clock, self._names.learn
         )
         reading.plan(marks)
+        if not self._resumed:
+            self._resumed = True
+            for address, mark in marks.threads.items():
+                if address.thread and is_direct(address.chat) and mark.at > now - LEFT_FOR:
+                    self._hooks.left(address)
         reading.changed = lambda: inlet.hold(reading.holds)
         inlet.hold(reading.holds)
         try:

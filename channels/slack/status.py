@@ -1,7 +1,8 @@
 """The line "… is working" that Slack shows in a thread until a message comes.
 
 An uncleared status of an assistant thread keeps a person from writing, so every message clears it
-and no setting of it may land after that. It must not know what is being worked on.
+and no setting of it may land after that. Once a preview stands in the thread there is no need of
+it. It must not know what is being worked on.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import asyncio
 from channels.slack.small import SmallTasks
 from channels.slack.web import Web
 from core.channel import Done, RateLimited, SendError, Uncertain
+from core.clock import Clock
 from core.messages import Address
 
 WORKING = "is working on it…"
+AGAIN_AFTER = 60.0  # seconds; Slack takes it away after two minutes
 SETTLE_TIME = 2.0  # seconds a setting under way is waited for before a message
 _KEPT = 500
 
@@ -21,19 +24,23 @@ _KEPT = 500
 class Status:
     """``small`` owns the settings under way: the caller may be cancelled, they may not."""
 
-    def __init__(self, web: Web, small: SmallTasks) -> None:
+    def __init__(self, web: Web, small: SmallTasks, clock: Clock) -> None:
         self._web = web
         self._small = small
-        self._shown: dict[Address, None] = {}
+        self._clock = clock
+        self._shown: dict[Address, float] = {}  # since when
+        self._previews: dict[Address, None] = {}  # where what stands last is a preview
         self._setting: dict[Address, asyncio.Task[None]] = {}
         self._refused: set[bool] = set()  # kinds of chats (direct or not) where there is none
 
     async def show(self, address: Address) -> Done:
         """Show it; where Slack has none, nothing happens."""
-        direct = address.chat.startswith("D")
-        if not address.thread or direct in self._refused or address in self._setting:
+        direct, now = address.chat.startswith("D"), self._clock.monotonic()
+        if not address.thread or direct in self._refused or address in self._previews:
             return Done()
-        self._shown[address] = None
+        if address in self._setting or now - self._shown.get(address, -AGAIN_AFTER) < AGAIN_AFTER:
+            return Done()
+        self._shown[address] = now
         if len(self._shown) > _KEPT:
             del self._shown[next(iter(self._shown))]
         task = self._small.start(self._set(address, direct), "slack status")
@@ -48,19 +55,24 @@ class Status:
             await asyncio.wait({task}, timeout=SETTLE_TIME)
 
     async def clear(self, address: Address) -> None:
-        """Take it away, if it may be there."""
+        """Take it away, if it may be there: an edit does not."""
         await self.settle(address)
         if address in self._shown:
-            self.gone(address)
+            self._shown.pop(address, None)
             await self._call(address, "")
 
-    def gone(self, address: Address) -> None:
-        """Slack took it away by itself."""
+    def written(self, address: Address, preview: bool) -> None:
+        """A message stands there now; a new one took the status away, at Slack itself."""
         self._shown.pop(address, None)
+        self._previews.pop(address, None)
+        if preview:
+            self._previews[address] = None
+            if len(self._previews) > _KEPT:
+                del self._previews[next(iter(self._previews))]
 
-    async def forget(self, address: Address) -> None:
+    def forget(self, address: Address) -> None:
         """Take away what an earlier process may have left."""
-        await self._call(address, "")
+        self._small.start(self._call(address, ""), "slack status of before")
 
     async def _set(self, address: Address, direct: bool) -> None:
         try:
@@ -74,7 +86,7 @@ class Status:
             return
         except SendError:
             self._refused.add(direct)
-            self.gone(address)
+            self._shown.pop(address, None)
 
     async def _call(self, address: Address, status: str) -> None:
         try:
