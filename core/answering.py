@@ -21,7 +21,7 @@ from core.lanes import Hold, LaneView
 from core.messages import Message
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
 from core.store import reads, rows
-from core.store.records import ALL_LANES, DeliveryKind, LaneRow, PairingRow
+from core.store.records import ALL_LANES, DeliveryKind, LaneRow, PairingRow, RuleRow
 from core.store.rows import Row
 from core.turns import Turn
 from core.wording import plain
@@ -128,6 +128,7 @@ class Answering:
         engine = ground.engine(lane)
         view = ground.spine.view(lane.id)
         session, answer, spent, pauses = "", "", Spent(), frozenset[str]()
+        rules: tuple[RuleRow, ...] = ()
         if Needs.SESSION in needs:
             session = await self._session(lane, engine)
         if Needs.ANSWER in needs:
@@ -136,6 +137,8 @@ class Answering:
             spent = Spent(*await reads.spent(store, lane.id))
         if Needs.PAUSES in needs:
             pauses = frozenset(row.scope for row in await reads.pauses(store))
+        if Needs.RULES in needs:
+            rules = tuple(row for row in await reads.always_rules(store) if row.lane == lane.id)
         return Situation(
             now=ground.clock.now(),
             lane=lane,
@@ -151,6 +154,7 @@ class Answering:
             session=session,
             answer=answer,
             spent=spent,
+            rules=rules,
         )
 
     async def _session(self, lane: LaneRow, engine: str) -> str:

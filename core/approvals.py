@@ -41,7 +41,6 @@ log = logging.getLogger("laneway.approvals")
 
 NOBODY, UNREADABLE = "nobody could be asked", "it could not be shown in full"
 NOT_STORED = "⛔ Denied: the decision could not be stored"
-HASH_SHOWN = 12  # characters of a command's hash that the log names
 Decided = Callable[[Decision], None]
 
 
@@ -137,7 +136,7 @@ class Approvals:
         rules = await reads.always_rules(self._store)
         rule = next((one for one in rules if (one.lane, one.hash) == (turn.lane, code)), None)
         if rule is not None:
-            words = (turn.id, code[:HASH_SHOWN], rule.id, rule.made_by)
+            words = (turn.id, code[: cards.HASH_SHOWN], rule.id, rule.made_by)
             log.info("turn %d: %s allowed by rule %d of %s", *words)
             decided(Decision.ALLOW)
             return
@@ -287,7 +286,7 @@ class Approvals:
             row.id,
             row.turn,
             row.lane,
-            row.hash[:HASH_SHOWN],
+            row.hash[: cards.HASH_SHOWN],
             state.value,
             " always here" if always else "",
             by or "-",

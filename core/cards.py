@@ -16,6 +16,7 @@ from core.wording import count, label, plain, quoted
 
 TITLE = 80  # characters of what the engine calls its question
 ON_CARD = 20_000  # characters; a longer command is a file, whatever a platform could show
+HASH_SHOWN = 12  # characters of a command's hash by which the log names it
 LAST_WORDS = 250  # characters a card keeps free for what was decided, and by whom
 
 # Control characters but line ends and tabs, blanks that are not the blank, and all that Unicode

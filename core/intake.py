@@ -343,6 +343,8 @@ class Intake:
         if not new:
             return
         self._door.say(message, wording.TAKEN_PRESS)
+        if answered.answer.note:
+            log.info("%s", answered.answer.note)
         if answered.answer.title:
             self.ground.says.retitle(lane.id, answered.answer.title)
         if answered.answer.reload:

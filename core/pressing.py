@@ -6,6 +6,7 @@ platform shows buttons.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -37,6 +38,8 @@ from core.turns import (
     StopKind,
     Turn,
 )
+
+log = logging.getLogger("laneway.intake")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,10 @@ class Pressing:
         if not (answer.rows or answer.event):  # refused: the others keep their buttons
             return await self._take(answer.text, Item(press.identity))
         item = self.answering.pressed(press.identity, pressed.lane, answer, press.message_id)
-        return await self._take("Saved.", item)
+        told = await self._take("Saved.", item)
+        if told and answer.note:
+            log.info("%s", answer.note)
+        return told
 
     async def _allow(self, pressed: Pressed) -> str:
         person, press = pressed.person, pressed.press

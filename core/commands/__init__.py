@@ -46,7 +46,14 @@ _TABLE = (
     Command("zone", "your time zone", Who.ALL, knowing.zone, "Europe/Berlin"),
     Command("whoami", "your id and role", Who.ANYONE, knowing.whoami),
     Command("engine", "the engine of this thread", Who.ADMINS, choosing.engine, "NAME"),
-    Command("approvals", "when I ask before acting", Who.ADMINS, choosing.approvals, "MODE"),
+    Command(
+        "approvals",
+        "when I ask before acting, and what is always allowed here",
+        Who.ADMINS,
+        choosing.approvals,
+        "MODE|revoke N",
+        needs=frozenset({Needs.RULES}),
+    ),
     Command("workspace", "the folder of this thread", Who.ADMINS, choosing.workspace, "DIR"),
     Command("pause", "start nothing new here, or anywhere", Who.ADMINS, working.pause, "[all]"),
     Command(

@@ -14,7 +14,7 @@ from pathlib import Path
 from core.engines.base import Abilities
 from core.people import Person
 from core.showing import Choice
-from core.store.records import LaneRow
+from core.store.records import LaneRow, RuleRow
 from core.store.rows import Row
 from core.turns import Event, LaneFacts, Turn
 
@@ -35,6 +35,7 @@ class Needs(Enum):
     SPENT = "what it has used so far"
     ANSWER = "its last answer"
     PAUSES = "whether everything is paused"
+    RULES = "what is allowed in it without asking"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class Situation:
     session: str = ""
     answer: str = ""  # the lane's last
     spent: Spent = Spent()
+    rules: tuple[RuleRow, ...] = ()  # "always here"
     engages: bool = False
     listed: bool = True  # members may talk here
     folder: Looked = Looked()
@@ -122,6 +124,7 @@ class Answer:
     side: str = ""  # a question for a side answer
     title: str = ""  # the thread's new name on its platform
     reload: bool = False  # people or places changed
+    note: str = ""  # for the log, once it is stored
 
 
 @dataclass(frozen=True, slots=True)

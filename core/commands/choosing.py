@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core import folders
+from core.cards import HASH_SHOWN, visible
 from core.commands.base import Answer, Ask
 from core.engines.base import Approvals
 from core.messages import Style
 from core.showing import Action, Choice
 from core.store import rows
+from core.store.records import RuleRow
 from core.turns import Busy, Configured, Renewed
-from core.wording import plain
+from core.wording import label, plain, quoted
 
 DEFAULT = "default"
 _BACK = (DEFAULT, "-")  # what sets a value back
@@ -24,6 +27,8 @@ EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _OFFERED_EFFORTS = ("low", "medium", "high")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,99}", re.ASCII)
 _TITLE_MOST = 120
+REVOKE = "revoke"
+_RULES_SHOWN = 12
 _TITLES = {
     "busy": "Busy mode",
     "engine": "Engine",
@@ -126,10 +131,61 @@ def effort(ask: Ask) -> Answer:
 def approvals(ask: Ask) -> Answer:
     here, typed = ask.here, ask.args.lower()
     if not typed:
-        return _shown("approvals", here.values.approvals, tuple(Approvals))
+        shown = _shown("approvals", here.values.approvals, tuple(Approvals))
+        listed, offered = _rules(here.rules)
+        return replace(shown, text=shown.text + listed, choices=shown.choices + offered)
+    verb, _, number = typed.partition(" ")
+    if verb == REVOKE:
+        return _revoked(ask, number.strip())
     if typed not in tuple(Approvals):
         return _unknown("approvals", typed, tuple(Approvals))
-    return _saved(ask, "approvals", typed)
+    note = f"{here.lane.id}: approvals set to {typed} by {ask.person.id}"
+    return replace(_saved(ask, "approvals", typed), note=note)
+
+
+def _rules(rules: Sequence[RuleRow]) -> tuple[str, tuple[Choice, ...]]:
+    """What is always allowed here, by number, and a button for each to end it."""
+    if not rules:
+        return "", ()
+    lines = [f"- {rule.id}: {_rule(rule)}" for rule in rules[:_RULES_SHOWN]]
+    if len(rules) > _RULES_SHOWN:
+        lines.append(f"- and {len(rules) - _RULES_SHOWN} more, shown when some of these are gone")
+    offered = tuple(
+        Choice(
+            f"Revoke {rule.id}", Action.SET, {"name": "approvals", "value": f"{REVOKE} {rule.id}"}
+        )
+        for rule in rules[:_RULES_SHOWN]
+    )
+    return (
+        "\n\nAlways allowed here, without asking:\n\n"
+        + "\n".join(lines)
+        + f"\n\nEnd one with its button, or with /approvals {REVOKE} and its number."
+    ), offered
+
+
+def _rule(rule: RuleRow) -> str:
+    title = f" ({plain(label(visible(rule.tool), 30))})" if rule.tool else ""
+    return f"{quoted(label(visible(rule.command)))}{title}"
+
+
+def _revoked(ask: Ask, typed: str) -> Answer:
+    rules = ask.here.rules
+    number = typed.removeprefix("#")
+    rule = next((one for one in rules if str(one.id) == number), None)
+    if rule is None:
+        listed, offered = _rules(rules)
+        none = "" if rules else " Nothing is: I ask as the approvals mode says."
+        return Answer(
+            f"Nothing that is always allowed here has that number.{none}{listed}", choices=offered
+        )
+    left, offered = _rules([one for one in rules if one is not rule])
+    lane, person = ask.here.lane.id, ask.person.id
+    return Answer(
+        f"I ask again before this here: {_rule(rule)}.{left}",
+        rows=(rows.revoke_rule(rule.id, ask.here.now),),
+        choices=offered,
+        note=f"{lane}: rule {rule.id} for command {rule.hash[:HASH_SHOWN]} revoked by {person}",
+    )
 
 
 def _saved(ask: Ask, name: str, value: str) -> Answer:

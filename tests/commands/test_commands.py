@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from core import commands
+from core.approvals import command_hash
 from core.channel import ChannelLimits
 from core.commands import COMMANDS, menu
 from core.commands.base import Who
@@ -17,7 +19,7 @@ from core.items import Item
 from core.messages import FileKind, FileRef
 from core.people import Person, Role
 from core.store import reads, rows
-from core.store.records import DeliveryKind, LaneRow
+from core.store.records import DeliveryKind, LaneRow, RuleRow
 from core.turns import Busy, Kind, Limits, LimitsChanged, News, Refusal, Refuse, Status, Tell
 from core.wording import FILE_NOT_TAKEN, tell
 from tests.fakes.clock import FakeClock
@@ -404,6 +406,73 @@ async def test_without_a_value_each_shows_what_holds_and_offers_the_rest(
     await scene.say(f"/{name}")
     assert "of this thread" in scene.said[0]
     assert scene.buttons()
+
+
+async def allowed(scene: Scene, ident: int, command: str, where: str = HERE) -> None:
+    """A rule that somebody made with *always here*."""
+    code = command_hash("demo", "shell", command)
+    rule = RuleRow(ident, where, "demo", "shell", command, code, scene.clock.now(), ANA)
+    await scene.store.save(rows.always_rule(rule))
+
+
+async def ruled(scene: Scene) -> list[int]:
+    return [rule.id for rule in await reads.always_rules(scene.store)]
+
+
+async def test_what_is_always_allowed_here_is_listed_with_numbers_and_can_be_revoked(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "laneway.intake")
+    await scene.mention("hello", ANA)
+    await scene.say("hello")
+    await allowed(scene, 3, "make\u202e *check*")
+    await allowed(scene, 5, "rm -r build")
+    await allowed(scene, 6, "ls", f"telegram:{LAB}")
+    await scene.say("/approvals")
+    assert "Approvals of this thread: ask" in scene.said[-1]
+    assert '- 3: "make' in scene.said[-1]
+    assert "\u202e" not in scene.said[-1]
+    assert '- 5: "rm -r build" (shell)' in scene.said[-1]
+    assert '"ls"' not in scene.said[-1]
+    await scene.say("/approvals revoke 5")
+    assert 'ask again before this here: "rm -r build"' in scene.said[-1]
+    assert "- 3:" in scene.said[-1]
+    assert await ruled(scene) == [3, 6]
+    (line,) = [one.getMessage() for one in caplog.records if "revoked" in one.getMessage()]
+    assert ANA in line
+    assert command_hash("demo", "shell", "rm -r build")[:12] in line
+
+
+async def test_a_button_revokes_one_rule_and_shows_what_is_left(scene: Scene) -> None:
+    await scene.say("hello")
+    await allowed(scene, 3, "make")
+    await allowed(scene, 5, "ls")
+    await scene.say("/approvals")
+    buttons = scene.buttons()
+    assert await scene.press(buttons["Revoke 3"]) == "Saved."
+    assert await ruled(scene) == [5]
+    assert "- 5:" in scene.said[-1]
+    assert "number" in await scene.press(buttons["Revoke 3"])
+
+
+@pytest.mark.parametrize("number", ["6", "", "x", "99999999999999999999"])
+async def test_only_a_rule_of_this_thread_can_be_revoked_here(scene: Scene, number: str) -> None:
+    await scene.mention("hello", ANA)
+    await scene.say("hello")
+    await allowed(scene, 3, "make")
+    await allowed(scene, 6, "ls", f"telegram:{LAB}")
+    await scene.say(f"/approvals revoke {number}")
+    assert "has that number" in scene.said[-1]
+    assert "- 3:" in scene.said[-1]
+    assert await ruled(scene) == [3, 6]
+
+
+async def test_members_revoke_nothing(scene: Scene) -> None:
+    await scene.mention("hello", ANA)
+    await allowed(scene, 6, "ls", f"telegram:{LAB}")
+    await scene.mention("/approvals revoke 6", BEN)
+    assert "Only admins" in scene.said[-1]
+    assert await ruled(scene) == [6]
 
 
 async def test_a_workspace_must_exist_and_hold_no_secrets(scene: Scene, tmp_path: Path) -> None:
