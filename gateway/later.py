@@ -14,7 +14,7 @@ UNUSED = frozenset(
     {
         *("slack_signing_secret", "discord_token", "discord_api_base", "discord_gateway_url"),
         *("discord_auto_thread", "telegram_webhook_secret"),
-        *("claude_command", "codex_command", "fallback_engine", "min_interval"),
+        *("codex_command", "fallback_engine", "min_interval"),
         *("jobs_per_person", "agent_jobs", "watch_private", "catch_up", "transcribe_url"),
         *("transcribe_api_key", "transcribe_model", "web_url", "trusted_proxies", "admin_emails"),
         *("member_emails", "signin_limits", "smtp", "mail_from", "metrics_token"),
@@ -28,8 +28,8 @@ def missing_here(settings: Settings) -> Iterator[str]:
         ("LANEWAY_ENGINE", settings.engine),
         ("LANEWAY_FALLBACK_ENGINE", settings.fallback_engine),
     ):
-        if engine not in (EngineName.DEMO, EngineName.ACP, EngineName.OPENAI, None):
-            yield f"{name}={engine} is not part of this version: set demo, acp or openai"
+        if engine is EngineName.CODEX:
+            yield f"{name}={engine} is not part of this version: set demo, acp, claude or openai"
     if settings.telegram_mode is TelegramMode.WEBHOOK:
         yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
     if settings.slack_mode is SlackMode.WEBHOOK:

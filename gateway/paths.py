@@ -3,3 +3,7 @@
 DATABASE = "laneway.db"
 APPROVALS = "approvals"  # commands that did not fit on their card
 OUTGOING = "outgoing"  # files on their way to a thread
+
+# What no agent has any business with, by name in the home. What lies in it beside these is the
+# lanes' own: their workspaces, and what their agents keep.
+PRIVATE = (f"{DATABASE}*", ".env*", "*.key", "*.sock", "*.lock", APPROVALS, OUTGOING, "incoming")

@@ -260,7 +260,7 @@ class Settings:
         "LANEWAY_CLAUDE_COMMAND",
         values.command,
         "",
-        "Claude Code, with extra arguments if wanted; empty: claude on the PATH",
+        "Claude Code, with extra arguments if wanted; empty: the one that is found",
     )
     codex_command: tuple[str, ...] = _engine(
         "LANEWAY_CODEX_COMMAND",

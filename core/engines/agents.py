@@ -185,6 +185,13 @@ class AgentEngine(Generic[K]):
 
     async def spawn(self, lane: str, folder: Path, *arguments: str) -> Child:
         """Start the program, with further arguments; EngineUnready says why it could not."""
+        tmp = self._tmp(lane)
+        env = self._environment(lane_mark(self._home, lane), tmp)
+        command = (*self._command, *arguments)
+        return await spawn(command, folder=folder, env=env, lane=lane, ledger=self._ledger)
+
+    def _tmp(self, lane: str) -> Path:
+        """The folder for what is short-lived of a lane's agent; it is there."""
         tmp = self._dir / "tmp" / folder_name(lane)
         try:
             tmp.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -193,9 +200,7 @@ class AgentEngine(Generic[K]):
                 f"The folder {tmp} cannot be made: {fault.strerror}. Check the disk of the "
                 "gateway's machine."
             ) from fault
-        env = self._environment(lane_mark(self._home, lane), tmp)
-        command = (*self._command, *arguments)
-        return await spawn(command, folder=folder, env=env, lane=lane, ledger=self._ledger)
+        return tmp
 
     def _environment(self, marker: str, tmp: Path) -> dict[str, str]:
         return {**self._switches, **environment(self._env, marker=marker, tmp=tmp)}

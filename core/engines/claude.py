@@ -6,39 +6,23 @@ needed, only the program, and that is found without importing anything.
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from core.clock import Clock
 from core.engines.agents import AgentEngine, ToolServer, no_servers
 from core.engines.base import Abilities, EngineError, EngineUnready, Finding, Request
 from core.engines.claude_ends import SIGN_IN
+from core.engines.claude_program import INSTALL
 from core.engines.claude_run import ClaudeRun
 from core.engines.claude_session import Talk
 from core.engines.claude_words import OWN_SOURCES, SWITCHES, arguments
 from core.engines.processes import Ledger, resolve
 
 ABILITIES = Abilities(resume=True, side=True, steer=True, compact=True, cost=True, images=True)
-INSTALL = (
-    "Install Claude Code (npm install -g @anthropic-ai/claude-code, or pip install "
-    "'laneway[claude]'), or set LANEWAY_CLAUDE_COMMAND to its full path."
-)
-
-
-def find_program(path: str | None = None) -> str:
-    """The program: on PATH, else the one inside the optional library; "" for none."""
-    if found := shutil.which("claude", path=path):
-        return found
-    spec = find_spec("claude_agent_sdk")  # of a package without parents this imports nothing
-    for place in spec.submodule_search_locations or () if spec else ():
-        program = Path(place) / "_bundled" / "claude"
-        if program.is_file() and os.access(program, os.X_OK):
-            return str(program)
-    return ""
 
 
 class ClaudeEngine(AgentEngine[Talk]):
@@ -53,7 +37,7 @@ class ClaudeEngine(AgentEngine[Talk]):
         home: Path,
         clock: Clock,
         env: Sequence[str] = (),
-        private: Sequence[Path] = (),
+        private: Sequence[tuple[Path, str]] = (),
         ledger: Ledger | None = None,
         idle: float = 600.0,
         warm: int = 8,
@@ -62,7 +46,8 @@ class ClaudeEngine(AgentEngine[Talk]):
         switches: Mapping[str, str] | None = None,
         servers: Callable[[Request], Sequence[ToolServer]] = no_servers,
     ) -> None:
-        """``private``: files and folders that no tool of it may look at or change."""
+        """``private``: what no tool of it may look at or change, as folders and names in them
+        (``*`` and ``**`` as in a .gitignore)."""
         super().__init__(
             "claude",
             command,
@@ -85,16 +70,42 @@ class ClaudeEngine(AgentEngine[Talk]):
     def arguments(self, request: Request, fresh: str) -> tuple[str, ...]:
         """The command line of a new process, after the command itself."""
         own = any(word.startswith(OWN_SOURCES.rstrip("=")) for word in self._command)
-        closed = [*self._private, *self._account(request)]
-        return arguments(request, fresh, closed, own_sources=own)
+        found = arguments(
+            request, fresh, [*self._private, *self._account(request)], own_sources=own
+        )
+        return (*found, *self._served(request, fresh))
 
-    def _account(self, request: Request) -> list[Path]:
+    def _account(self, request: Request) -> list[tuple[Path, str]]:
         """Where its login lies, and for a side answer every conversation of it as well."""
         env = self._environment("", self._dir)
         home = Path(env.get("HOME", "~")).expanduser()
         folder = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-        login = [folder / ".credentials.json", home / ".claude.json", folder / ".claude.json"]
-        return [folder / "**", *login] if request.read_only else login
+        login = [(folder, ".credentials.json"), (home, ".claude.json"), (folder, ".claude.json")]
+        return [(folder, "**"), *login] if request.read_only else login
+
+    def _served(self, request: Request, fresh: str) -> list[str]:
+        """The gateway's tool servers: in a file, for an argument is seen by everybody here."""
+        servers = self._servers(request)
+        if not servers:
+            return []
+        told = {
+            server.name: {"type": "http", "url": server.url, "headers": dict(server.headers)}
+            for server in servers
+        }
+        file = self._servers_file(request, fresh)
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as written:
+            json.dump({"mcpServers": told}, written)
+        names = ",".join(f"mcp__{server.name}" for server in servers)
+        return ["--mcp-config", str(file), "--allowedTools", names]
+
+    def _servers_file(self, request: Request, fresh: str) -> Path:
+        return self._tmp(request.lane) / f"servers-{fresh}.json"
+
+    def forget_servers(self, request: Request, fresh: str) -> None:
+        """Once the process has read them."""
+        if self._servers(request):
+            self._servers_file(request, fresh).unlink(missing_ok=True)
 
     def now(self) -> int:
         return self._clock.now()

@@ -115,7 +115,9 @@ class ClaudeRun(AgentRun[Talk]):
 
     async def _open(self, child: Child) -> Talk:
         self._peer = ClaudePeer(child)
-        return await open_talk(self._peer, self._request, self._fresh, self._engine)
+        opened = await open_talk(self._peer, self._request, self._fresh, self._engine)
+        self._engine.forget_servers(self._request, self._fresh)
+        return opened
 
     def _fits(self, kept: Talk) -> bool:
         return kept.setup == Setup.of(self._request)

@@ -6,6 +6,7 @@ Pure: plain data in, plain data out. It reads what it knows and passes over the 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ SWITCHES = {
     # a lane's conversation is the lane's: nothing is noted down beside it
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
 }
+_SPECIAL, _ESCAPED = re.compile(r"[*?\[\]\\!#]"), r"\\\g<0>"
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -62,12 +64,13 @@ class Setup:
 
 
 def arguments(
-    request: Request, fresh: str, private: Sequence[Path], *, own_sources: bool
+    request: Request, fresh: str, private: Sequence[tuple[Path, str]], *, own_sources: bool
 ) -> tuple[str, ...]:
     """The command line after the program, for one process.
 
-    ``fresh`` is the id of a session that begins, a fork included; ``private`` are files that no
-    tool may look at; ``own_sources``: the admin's command says which settings count.
+    ``fresh`` is the id of a session that begins, a fork included; ``private`` are folders and
+    names in them that no tool may look at; ``own_sources``: the admin's command says which
+    settings count.
     """
     setup = Setup.of(request)
     found = [*SPEAKING, *(() if own_sources else (OWN_SOURCES,))]
@@ -86,9 +89,13 @@ def arguments(
     return tuple(found)
 
 
-def permissions(setup: Setup, private: Sequence[Path]) -> Json:
+def permissions(setup: Setup, private: Sequence[tuple[Path, str]]) -> Json:
     """Rules beside its own. A path that begins with two slashes is absolute there."""
-    closed = [f"{tool}(/{path})" for path in private for tool in ("Read", "Edit")]
+    closed = []
+    for folder, inner in private:
+        for place in dict.fromkeys((folder.absolute(), folder.resolve())):
+            pattern = f"/{_SPECIAL.sub(_ESCAPED, str(place))}/{inner}"
+            closed += [f"Read({pattern})", f"Edit({pattern})"]
     return {"deny": closed, "ask": list(ALWAYS_ASKED) if setup.asks else []}
 
 
