@@ -15,6 +15,7 @@ from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.acp import AcpEngine
 from core.engines.base import Engine
+from core.engines.claude_program import find_program
 from core.engines.demo import demo_engine
 from core.engines.processes import Ledger
 from core.engines.trees import Record
@@ -40,7 +41,7 @@ from core.turns import Limits
 from core.undelivered import Undelivered
 from gateway.config import Settings
 from gateway.control import OWNER
-from gateway.paths import APPROVALS, OUTGOING
+from gateway.paths import APPROVALS, OUTGOING, PRIVATE
 from gateway.settings_table import Approvers, EngineName
 
 SIDES_IN_ALL = 4
@@ -113,7 +114,25 @@ def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, 
         )
     if settings.openai_base_url:
         engines["openai"] = _chat_engine(settings, clock)
+    chosen = settings.engine is EngineName.CLAUDE
+    if chosen or settings.claude_command or find_program():
+        engines["claude"] = _claude_engine(settings, clock, ledger)
     return engines
+
+
+def _claude_engine(settings: Settings, clock: Clock, ledger: Ledger) -> Engine:
+    from core.engines.claude import ClaudeEngine  # loaded where it is used
+
+    own = [(settings.home, name) for name in PRIVATE]
+    return ClaudeEngine(
+        settings.claude_command or (find_program() or "claude",),
+        home=settings.home,
+        clock=clock,
+        env=sorted(settings.engine_env),
+        private=[*own, (Path.cwd(), ".env")],
+        ledger=ledger,
+        grace=settings.stop_grace,
+    )
 
 
 def _chat_engine(settings: Settings, clock: Clock) -> Engine:
