@@ -41,6 +41,7 @@ log = logging.getLogger("laneway")
 
 EngineMaker = Callable[[Settings, Clock, Ledger], Mapping[str, Engine]]
 Menu = Callable[[Sequence[tuple[str, str]]], Coroutine[None, None, None]]
+BEGIN = 5.0  # seconds a start may still take when its end was asked for already
 FLUSH = 2.5  # seconds the last answers have to leave when everything else is done
 LAND = 1.0  # seconds more for calls that are under way then
 TIDY_EVERY = 3600.0
@@ -61,10 +62,13 @@ class Gateway:
         self._intake: Intake | None = None
         self._trouble: Callable[[], str] = lambda: "starting"
         self._stopping = asyncio.Event()
+        self._begin: asyncio.Timeout | None = None  # of a start that is under way
 
     def stop(self) -> None:
         """Begin the orderly end; a second time changes nothing."""
-        self._stopping.set()
+        if not self._stopping.is_set():
+            self._stopping.set()
+            self._hurry_start()
 
     def reasons(self) -> list[str]:
         """Why the gateway is not ready, in plain words; empty when it is."""
@@ -77,7 +81,37 @@ class Gateway:
         return why
 
     async def run(self, ready: Callable[[], None]) -> None:
-        """Live until ``stop``; ``ready`` is called when messages are taken."""
+        """Live until ``stop``; ``ready`` is called when messages are taken.
+
+        A start waits for the disk as long as it takes; but not once it is to end: nothing runs yet,
+        and what is stored is settled by the next start.
+        """
+
+        def begun() -> None:
+            limit.reschedule(None)
+            self._begin = None
+            ready()
+
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._begin = limit
+                if self._stopping.is_set():
+                    self._hurry_start()
+                await self._life(begun)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            log.error("stopped before it was ready: %s", self._trouble() or "the start took long")
+        finally:
+            self._begin = None
+
+    def _hurry_start(self) -> None:
+        if self._begin is not None:
+            self._begin.reschedule(asyncio.get_running_loop().time() + BEGIN)
+
+    async def _life(self, ready: Callable[[], None]) -> None:
+        """From the open store to the closed one."""
         settings, clock = self._settings, self._clock
         async with AsyncExitStack() as stack:
             web = stack.enter_context(listen(settings.web_host, settings.web_port))
@@ -145,6 +179,7 @@ class Gateway:
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
             ("what was not delivered", parts.undelivered.run(parts.runner.take)),
+            ("titles", parts.titling.run()),
             ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *(("commands menu", offer(menu())) for offer in menus),

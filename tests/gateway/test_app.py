@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+import core.store.store as store_module
 from channels.local.channel import LocalChannel
 from core.channel import Intake
 from core.clock import Clock, SystemClock
 from core.engines.base import Engine, Finding
 from core.engines.processes import Ledger
-from gateway import config
+from core.messages import Address
+from core.store import reads, rows
+from core.store.store import Store
+from core.turns import Kind, Origin, Status, Turn
+from gateway import app, config
 from gateway.app import LISTEN_AGAIN, LISTENED_WELL, Gateway
+from gateway.control import OWNER
+from gateway.paths import DATABASE
 from gateway.settings_table import Settings
 from tests.fakes.engine import PuppetEngine
 
@@ -121,3 +129,61 @@ async def test_a_channel_that_held_for_long_is_opened_again_at_once(
     await live(tmp_path / "home", clock, PuppetEngine(), held)
     first, second, third, *_ = LISTEN_AGAIN
     assert clock.pauses == [first, second, third, first, second]
+
+
+# The end before the beginning
+
+
+async def left_behind(home: Path) -> None:
+    """A turn that an earlier process was at: the next one has something to store at its start."""
+    async with Store.open(home / DATABASE, SystemClock()) as store:
+        lane, now = "local:main", 1
+        turn = Turn(1, lane, OWNER, Origin.PERSON, Kind.MAIN, now, status=Status.RUNNING)
+        await store.save(
+            rows.new_lane(lane, Address("local", "main"), True, "", now), rows.turn(turn)
+        )
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["while it waits", "before it begins"])
+async def test_a_stop_before_it_is_ready_ends_it_though_nothing_can_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, early: bool
+) -> None:
+    monkeypatch.setattr(store_module, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(app, "BEGIN", 0.2)
+    home = tmp_path / "home"
+    await left_behind(home)
+    other = sqlite3.connect(home / DATABASE, isolation_level=None)
+
+    def engines(_: Settings, __: Clock, ___: Ledger) -> Mapping[str, Engine]:
+        other.execute("BEGIN IMMEDIATE")  # from here on nothing can be stored
+        return {"acp": PuppetEngine()}
+
+    gateway = Gateway(settings(home), SystemClock(), engines)
+    readied: list[bool] = []
+    try:
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            if early:
+                gateway.stop()
+            group.create_task(gateway.run(lambda: readied.append(True)), name="gateway")
+            while "another process holds" not in caplog.text:
+                await asyncio.sleep(0.005)
+            gateway.stop()
+    finally:
+        other.close()
+    assert readied == []
+    assert "before it was ready" in caplog.text
+    async with Store.open(home / DATABASE, SystemClock()) as store:
+        (turn,) = await reads.open_turns(store)
+        assert turn.status is Status.RUNNING, "the next start settles it"
+
+
+async def test_a_stop_while_it_begins_leaves_no_limit_on_its_end(tmp_path: Path) -> None:
+    """Once it is ready, the drain is what counts."""
+    gateway = Gateway(
+        settings(tmp_path / "home"), SystemClock(), lambda _, __, ___: {"acp": PuppetEngine()}
+    )
+    readied: list[bool] = []
+    gateway.stop()
+    async with asyncio.timeout(10):
+        await gateway.run(lambda: readied.append(True))
+    assert readied == [True]
