@@ -37,6 +37,7 @@ class ChannelLimits:
     buttons: bool = True
     stop_button: bool = True  # below previews; a terminal has its keyboard for that
     titles: bool = False
+    named_threads: bool = False  # in groups every thread has a name, also one we were not told
     bare_commands: bool = False  # in groups a known command needs no mention
     receipts: Mapping[Receipt, str] = field(default_factory=dict)
 

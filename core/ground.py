@@ -28,6 +28,8 @@ from core.store.store import Store
 from core.turns import Busy, LaneFacts, Stop
 from core.wording import NOT_TAKEN
 
+NAMES_KEPT = 1000
+
 
 class Spine(Protocol):
     """What intake needs of the runner."""
@@ -91,6 +93,22 @@ class House:
 
 
 @dataclass(slots=True)
+class Names:
+    """What threads are called in which nobody has spoken to us yet; the newest ones."""
+
+    _names: dict[Address, str] = field(default_factory=dict)
+
+    def keep(self, address: Address, title: str) -> None:
+        self._names.pop(address, None)
+        self._names[address] = title
+        if len(self._names) > NAMES_KEPT:
+            del self._names[next(iter(self._names))]
+
+    def of(self, address: Address) -> str:
+        return self._names.get(address, "")
+
+
+@dataclass(slots=True)
 class Ground:
     """One for the process. ``house`` is replaced when settings change."""
 
@@ -104,6 +122,7 @@ class Ground:
     clock: Clock
     house: House
     new_id: Callable[[], str]
+    names: Names = field(default_factory=Names)
     showing: Showing = field(init=False)
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 

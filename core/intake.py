@@ -277,7 +277,8 @@ class Intake:
         return False
 
     def _new_lane(self, message: Message) -> LaneRow:
-        return self.ground.new_lane(message.address, message.direct, clean(message.title))
+        title = clean(message.title) or self.ground.names.of(message.address)
+        return self.ground.new_lane(message.address, message.direct, title)
 
     async def _stranger(self, message: Message, spoken: Spoken | None, batch: Batch) -> None:
         """Silence; but somebody unknown can ask, in a direct message, who they are."""
@@ -368,7 +369,9 @@ class Intake:
     async def _titled(self, titled: Titled, batch: Batch) -> None:
         lane = await self._lane(self.ground.people.now_at(titled.address), batch)
         title = clean(titled.title)
-        if lane is not None and title and lane.title != title:
+        if lane is None:
+            self.ground.names.keep(self.ground.people.now_at(titled.address), title)
+        elif title and lane.title != title:
             row = rows.lane_setting(lane.id, "title", title)
             batch.items.append(Item(titled.identity, rows=(row,)))
             self._keep(lane.address, replace(lane, title=title), batch)

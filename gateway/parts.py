@@ -36,6 +36,7 @@ from core.store import rows
 from core.store.records import Delivery, ProcessRow
 from core.store.store import Store
 from core.telling import Telling
+from core.titling import Titling
 from core.tools import Tools
 from core.turns import Limits
 from core.undelivered import Undelivered
@@ -74,6 +75,7 @@ class Parts:
     runner: Runner
     intake: Intake
     undelivered: Undelivered
+    titling: Titling
     defaults: Defaults
     approvals: Approvals
     tools: Tools
@@ -199,6 +201,7 @@ def assemble(
         return channels[channel_of(lane)]
 
     undelivered = Undelivered(store, channel, clock)
+    titling = Titling(store, outbox, channel)
     approvals = Approvals(
         store,
         channel,
@@ -242,6 +245,7 @@ def assemble(
     runner = Runner(
         store, telling, notices, life, engines, defaults, frozenset(channels), clock, rules
     )
+    runner.on_over(titling.over)
     house = House(
         home=settings.home,
         engine=defaults.engine,
@@ -261,6 +265,16 @@ def assemble(
     tools.begin(runner.take, intake.queue_up)
     late.append(intake)
     return Parts(
-        store, channels, engines, people, outbox, runner, intake, undelivered, defaults, approvals,
+        store,
+        channels,
+        engines,
+        people,
+        outbox,
+        runner,
+        intake,
+        undelivered,
+        titling,
+        defaults,
+        approvals,
         tools,
     )

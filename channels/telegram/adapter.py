@@ -65,6 +65,7 @@ class TelegramChannel:
         self._own_server = own_server = base != OFFICIAL
         self.limits = ChannelLimits(
             titles=True,
+            named_threads=True,
             bare_commands=True,
             receipts=RECEIPTS,
             file_in=_FILE_LOCAL if own_server else _FILE_IN,

@@ -172,10 +172,10 @@ def _service(message: Json, me: Me) -> Moved | Titled | None:
             identity = _identity(me, chat, integer(message, "message_id"))
             return Moved(identity, "telegram", str(old), str(new))
     for key in ("forum_topic_created", "forum_topic_edited"):
-        if (topic := maybe(message, key)) is not None and string(topic, "name"):
+        if (topic := maybe(message, key)) is not None and (name := _topic_name(topic)):
             chat = obj(message, "chat")
             identity = _identity(me, chat, integer(message, "message_id"))
-            return Titled(identity, _address(chat, message), clean(string(topic, "name")))
+            return Titled(identity, _address(chat, message), name)
     if title := string(message, "new_chat_title"):
         chat = obj(message, "chat")
         identity = _identity(me, chat, integer(message, "message_id"))
@@ -225,4 +225,9 @@ def _title(chat: Json, message: Json) -> str:
         return chat_name(chat)
     begun = maybe(message, "reply_to_message")
     topic = maybe(begun, "forum_topic_created") if begun is not None else None
-    return clean(string(topic, "name")) if topic is not None else ""
+    return _topic_name(topic) if topic is not None else ""
+
+
+def _topic_name(topic: Json) -> str:
+    """The name that somebody gave it; what an app made up by itself is none."""
+    return "" if flag(topic, "is_name_implicit") else clean(string(topic, "name"))

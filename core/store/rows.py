@@ -66,6 +66,11 @@ def lane_setting(lane: str, name: str, value: str) -> Row:
     return f"lane.set_{name}", {"id": lane, "value": value}
 
 
+def lane_titled(lane: str, title: str) -> Row:
+    """A name that nobody gave; one that is there stays."""
+    return "lane.titled", {"id": lane, "value": title}
+
+
 def lane_engaged(lane: str, at: int) -> Row:
     return "lane.engaged", {"id": lane, "at": at}
 

@@ -65,6 +65,11 @@ UPDATE lanes SET listen = :value WHERE id = :id;
 -- key: id
 UPDATE lanes SET title = :value WHERE id = :id;
 
+-- name: lane.titled
+-- Of a name that nobody gave: it counts only where there is none.
+-- order: strict
+UPDATE lanes SET title = :value WHERE id = :id AND title = '';
+
 -- name: lane.set_person
 -- phase: 40
 -- key: id
