@@ -63,17 +63,51 @@ async def check_slack(*, bot_token: str, app_token: str, api_base: str) -> Seque
     return await check(bot_token, app_token, api_base)
 
 
+@asynccontextmanager
+async def discord(
+    clock: Clock,
+    *,
+    token: str,
+    api_base: str,
+    gateway_url: str,
+    auto_thread: bool,
+    people: frozenset[str],
+    places: frozenset[str],
+) -> AsyncIterator[Opened]:
+    from channels.discord.adapter import DiscordChannel
+
+    async with DiscordChannel(token, clock, api_base, gateway_url, auto_thread, people) as channel:
+        yield Opened(channel, channel.menu)
+
+
+async def check_discord(
+    *,
+    token: str,
+    api_base: str,
+    gateway_url: str,
+    auto_thread: bool,
+    people: frozenset[str],
+    places: frozenset[str],
+) -> Sequence[Finding]:
+    from channels.discord.setup import check
+
+    return await check(token, api_base, places, auto_thread)
+
+
 ADAPTERS = {
     "telegram": "channels.telegram.adapter",
     "slack": "channels.slack.adapter",
+    "discord": "channels.discord.adapter",
 }
 OPENERS: Mapping[str, Callable[..., AbstractAsyncContextManager[Opened]]] = {
     "telegram": telegram,
     "slack": slack,
+    "discord": discord,
 }
 CHECKS: Mapping[str, Callable[..., Coroutine[None, None, Sequence[Finding]]]] = {
     "telegram": check_telegram,
     "slack": check_slack,
+    "discord": check_discord,
 }
 
 

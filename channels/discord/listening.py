@@ -1,0 +1,347 @@
+"""From raw events to what core is handed: in order, each read by itself, stored before the next.
+
+Discord sends nothing again, so what arrives is stored at once, and what was missed is read from the
+history first; what comes meanwhile waits behind it. It must not know who may talk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from channels.discord.content import Me, snowflake
+from channels.discord.errors import ApiError
+from channels.discord.events import (
+    Reading,
+    direct_spot,
+    read_edit,
+    read_interaction,
+    read_message,
+    unreadable,
+)
+from channels.discord.gateway import reads_content, who
+from channels.discord.history import History
+from channels.discord.places import Places, Spot, spot_of
+from channels.discord.press_token import Token
+from channels.discord.presses import Presses
+from channels.discord.rest import Rest
+from channels.discord.sent import Sent
+from channels.discord.threads import Threads
+from channels.discord.world import World
+from channels.fields import Json, Malformed, as_object, integer, maybe, string
+from core.channel import Connection, Intake, SendError
+from core.messages import Edit, Incoming, Message, Press
+
+log = logging.getLogger(__name__)
+
+BATCH = 50
+WAITING_MOST = 5000  # events kept while nothing can be stored; more are read from the history
+DISK_PATIENCE, GLANCE_PAUSE = 2.0, 1.0
+OVERLAP = 5000  # ms: events of different servers overtake each other
+READ_AGAIN = 60.0  # seconds after the history could not be read
+RESOLVE_TRIES, RESOLVE_PAUSE, DENIED_FOR = 3, 1.0, 300.0
+TEXTS_KEPT, DIRECTS_KEPT = 2000, 1000
+CONTENT_OFF = (
+    "discord: the message content intent is off, so in servers only messages that mention the bot"
+    " can be read; switch it on (developer portal, Bot, Message Content Intent) and restart"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """An event in a channel that is not known yet."""
+
+    kind: str
+    event: Json
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Here the history is read. ``begun``: a connection is new, and works."""
+
+    begun: bool
+    fresh: bool  # a new session: what came before it was missed
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What listening works with, of the channel."""
+
+    rest: Rest
+    places: Places
+    threads: Threads
+    presses: Presses
+    sent: Sent
+    auto_thread: bool
+    people: frozenset[str]  # ids whose direct chats are looked at after a pause
+
+
+class Listener:
+    """One listen()."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        intake: Intake,
+        group: asyncio.TaskGroup,
+        directs: OrderedDict[str, None],
+        up: Callable[[Me], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._parts = parts
+        self._rest = parts.rest
+        self._intake = intake
+        self._group = group
+        self._directs = directs
+        self._up = up
+        self._me: Me | None = None
+        self._world: World | None = None
+        self._waiting: deque[Incoming | Unplaced | CatchUp] = deque()
+        self._came = asyncio.Event()
+        self._texts: OrderedDict[str, int] = OrderedDict()
+        self._reported: Connection | None = None
+        self._behind = False  # something is still to be read from the history
+
+    def report(self, connection: Connection) -> None:
+        """Tell a change of the connection, and only a change."""
+        if connection != self._reported:
+            self._reported = connection
+            self._intake.connection("discord", connection)
+
+    # --- as events arrive; nothing here waits ---
+
+    def arrive(self, kind: str, event: object) -> None:
+        """One event of the gateway. Never raises."""
+        try:
+            self._arrive(kind, as_object(event, kind))
+        except Malformed as error:
+            log.warning("discord: an event %s cannot be read: %s", kind, error)
+            self._put(unreadable(kind, event, error))
+
+    def _arrive(self, kind: str, event: Json) -> None:
+        match kind:
+            case "READY":
+                self._me = who(event)
+                self._parts.sent.me = self._me.id
+                self._world = World(self._parts.places, self._parts.threads, self._me.id)
+                if not reads_content(event):
+                    log.warning(CONTENT_OFF)
+                self._put(CatchUp(begun=True, fresh=True))
+            case "RESUMED":
+                self._put(CatchUp(begun=True, fresh=False))
+            case "MESSAGE_CREATE" | "MESSAGE_UPDATE" | "INTERACTION_CREATE":
+                self._said(kind, event)
+            case _:
+                if self._world is not None:
+                    for titled in self._world.changed(kind, event, self._rest.now()):
+                        self._put(titled)
+
+    def _said(self, kind: str, event: Json) -> None:
+        if self._me is None:
+            return
+        if kind == "INTERACTION_CREATE":
+            self._put_off(event, self._me)
+        elif self._ours(event, self._me):
+            self._parts.sent.seen(event)
+            return
+        spot = self._spot(event)
+        if spot is None:
+            self._put(Unplaced(kind, event, snowflake(event, "channel_id")))
+        elif (incoming := self._read(kind, event, spot)) is not None:
+            self._put(incoming)
+
+    def _put_off(self, event: Json, me: Me) -> None:
+        """Within three seconds, whatever else there is to do."""
+        kind = integer(event, "type")
+        if kind in (2, 3) and string(event, "token"):
+            number = snowflake(event, "id")
+            token = Token(number, string(event, "token"), me.application, kind == 2)
+            self._parts.presses.put_off(token, self._group)
+
+    @staticmethod
+    def _ours(event: Json, me: Me) -> bool:
+        author = maybe(event, "author")
+        return author is not None and author.get("id") == me.id
+
+    def _spot(self, event: Json) -> Spot | None:
+        if not string(event, "guild_id"):
+            spot = direct_spot(event)
+            self._directs[spot.id] = None
+            self._directs.move_to_end(spot.id)
+            if len(self._directs) > DIRECTS_KEPT:
+                self._directs.popitem(last=False)
+            return spot
+        return self._parts.places.get(snowflake(event, "channel_id"))
+
+    def _reading(self, me: Me) -> Reading:
+        parts = self._parts
+        return Reading(me, parts.places, parts.auto_thread, parts.threads.flat())
+
+    def _read(self, kind: str, event: Json, spot: Spot) -> Incoming | None:
+        assert self._me is not None
+        reading = self._reading(self._me)
+        incoming: Message | Edit | Press | None
+        if kind == "MESSAGE_CREATE":
+            incoming = read_message(event, spot, reading)
+        elif kind == "MESSAGE_UPDATE":
+            incoming = read_edit(event, spot, reading)
+        else:
+            incoming = read_interaction(event, spot, reading)
+        if isinstance(incoming, Message):
+            self._begins(incoming)
+        if isinstance(incoming, Message | Edit) and not self._new_text(incoming):
+            return None
+        return incoming
+
+    def _begins(self, message: Message) -> None:
+        if message.address.thread == message.message_id and not message.press:
+            self._parts.threads.begin(message.address, message.text)
+
+    def _new_text(self, incoming: Message | Edit) -> bool:
+        """An update that leaves the text as it was is no edit: a pin, a link's preview."""
+        key = incoming.of if isinstance(incoming, Edit) else incoming.identity
+        text = hash(incoming.text)
+        same = isinstance(incoming, Edit) and self._texts.get(key) == text
+        self._texts[key] = text
+        self._texts.move_to_end(key)
+        if len(self._texts) > TEXTS_KEPT:
+            self._texts.popitem(last=False)
+        return not same
+
+    def _put(self, item: Incoming | Unplaced | CatchUp) -> None:
+        if len(self._waiting) >= WAITING_MOST and not isinstance(item, CatchUp):
+            self._behind = True  # the history has it
+            return
+        self._waiting.append(item)
+        self._came.set()
+
+    # --- in order, each stored before the next ---
+
+    async def run(self) -> None:
+        """Hand over what arrives, until cancelled."""
+        while True:
+            await self._came.wait()
+            self._came.clear()
+            while self._waiting:
+                await self._next()
+            if self._behind:
+                self._behind = False
+                self._again()
+
+    async def _next(self) -> None:
+        first = self._waiting[0]
+        if isinstance(first, CatchUp):
+            self._waiting.popleft()
+            await self._catch_up(first)
+            return
+        batch: list[Incoming] = []
+        while self._waiting and len(batch) < BATCH:
+            item = self._waiting[0]
+            if isinstance(item, CatchUp):
+                break
+            self._waiting.popleft()
+            if isinstance(item, Unplaced):
+                if (found := await self._resolved(item)) is not None:
+                    batch.append(found)
+            else:
+                batch.append(item)
+        await self._accept(batch)
+
+    async def _accept(self, batch: list[Incoming]) -> None:
+        """Store a batch; while the disk does not take it, stops behind it are looked for."""
+        if not batch:
+            return
+        accepting = self._group.create_task(self._intake.accept(batch), name="discord accept")
+        pause = DISK_PATIENCE
+        seen: set[int] = set()
+        while not await self._within(accepting, pause):
+            fresh = [one for one in self._waiting if id(one) not in seen]
+            seen.update(map(id, fresh))
+            said: list[Incoming] = [one for one in fresh if isinstance(one, Message | Edit | Press)]
+            if said:
+                self._intake.glance(said)
+            pause = GLANCE_PAUSE
+        accepting.result()
+        if not self._behind and (times := [o.at for o in batch if isinstance(o, Message)]):
+            self._intake.reached("discord", min(max(times), self._rest.now()) - OVERLAP)
+
+    async def _within(self, task: asyncio.Task[None], seconds: float) -> bool:
+        """Whether a task ends within this time by our clock."""
+        timer = self._group.create_task(self._rest.clock.sleep(seconds), name="discord patience")
+        try:
+            await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+        return task.done()
+
+    async def _resolved(self, item: Unplaced) -> Incoming | None:
+        """Where an event is from, asked of Discord; nothing is let in before that is known."""
+        try:
+            spot = self._parts.places.get(item.channel) or await self._fetch(item.channel)
+            return None if spot is None else self._read(item.kind, item.event, spot)
+        except Malformed as error:
+            return unreadable(item.kind, item.event, error)
+
+    async def _fetch(self, channel: str) -> Spot | None:
+        places, clock = self._parts.places, self._rest.clock
+        if places.denied(channel, clock.monotonic()):
+            return None
+        for attempt in range(RESOLVE_TRIES):
+            try:
+                answer = await self._rest.patient(lambda: self._rest.get_channel(channel))
+                places.put(spot := spot_of(as_object(answer, "channel")))
+                return spot
+            except (ApiError, Malformed) as error:
+                if isinstance(error, Malformed) or error.status < 500:
+                    log.info("discord: channel %s is not shown to the bot: %s", channel, error)
+                    places.deny(channel, clock.monotonic() + DENIED_FOR)
+                    return None
+            except SendError as error:
+                log.info("discord: channel %s could not be asked for: %s", channel, error)
+            await clock.sleep(RESOLVE_PAUSE * 2.0**attempt)
+        self._behind = True
+        return None
+
+    # --- what was missed ---
+
+    async def _catch_up(self, item: CatchUp) -> None:
+        now = self._rest.now()
+        marks = await self._intake.marks("discord") if item.fresh else None
+        if marks is not None and not marks.since:
+            self._intake.reached("discord", now)
+        if item.begun:
+            self.report(Connection())
+            if self._me is not None:
+                self._group.create_task(self._up(self._me), name="discord connected")
+        if marks is None or not marks.since or self._me is None:
+            return
+        history = History(self._rest, self._reading(self._me), marks)
+        known = {address.chat for address in marks.threads if not address.thread}
+        directs = [one for one in self._directs if one not in known]
+        try:
+            found = await history.missed(directs, sorted(self._parts.people))
+        except (SendError, ApiError) as error:
+            log.warning("discord: what was said meanwhile could not be read yet: %s", error)
+            self._behind = True
+            self._came.set()
+            return
+        for one in found:
+            if isinstance(one, Message):
+                self._begins(one)
+        for start in range(0, len(found), BATCH):
+            await self._accept(found[start : start + BATCH])
+        if not self._behind:
+            self._intake.reached("discord", now - OVERLAP)
+
+    def _again(self) -> None:
+        """Read the history once more, a little later; until then nothing counts as heard."""
+
+        async def later() -> None:
+            await self._rest.clock.sleep(READ_AGAIN)
+            self._put(CatchUp(begun=False, fresh=True))
+
+        self._group.create_task(later(), name="discord history again")
