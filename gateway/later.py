@@ -12,8 +12,7 @@ from gateway.settings_table import EngineName, Settings, SlackMode, TelegramMode
 
 UNUSED = frozenset(
     {
-        *("slack_signing_secret", "discord_token", "discord_api_base", "discord_gateway_url"),
-        *("discord_auto_thread", "telegram_webhook_secret"),
+        *("slack_signing_secret", "telegram_webhook_secret"),
         *("codex_command", "fallback_engine", "min_interval"),
         *("jobs_per_person", "agent_jobs", "watch_private", "catch_up", "transcribe_url"),
         *("transcribe_api_key", "transcribe_model", "web_url", "trusted_proxies", "admin_emails"),

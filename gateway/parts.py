@@ -97,7 +97,24 @@ def wanted_channels(settings: Settings) -> list[Wanted]:
             "api_base": settings.slack_api_base,
         }
         wanted.append(Wanted("slack", options))
+    if settings.discord_token:
+        wanted.append(Wanted("discord", _discord_options(settings)))
     return wanted
+
+
+def _discord_options(settings: Settings) -> dict[str, object]:
+    def ids(named: frozenset[str]) -> frozenset[str]:
+        pairs = (one.partition(":") for one in named)
+        return frozenset(number for channel, _, number in pairs if channel == "discord")
+
+    return {
+        "token": settings.discord_token.reveal(),
+        "api_base": settings.discord_api_base,
+        "gateway_url": settings.discord_gateway_url,
+        "auto_thread": settings.discord_auto_thread,
+        "people": ids(settings.admins | settings.members),
+        "places": ids(settings.places),
+    }
 
 
 def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, Engine]:
