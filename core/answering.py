@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core import commands, wording
+from core import commands, usage, wording
 from core.addressing import Spoken
 from core.arriving import Arriving, mark
 from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Spent, Values
@@ -24,6 +24,7 @@ from core.store import reads, rows
 from core.store.records import ALL_LANES, DeliveryKind, LaneRow, PairingRow, RuleRow
 from core.store.rows import Row
 from core.turns import Turn
+from core.usage import Report
 from core.wording import plain
 
 
@@ -86,6 +87,8 @@ class Answering:
             looked = await asyncio.to_thread(look_at, spoken.args, self.ground.house.home)
         here = await self.situation(lane, commands.needs(spoken.name, person))
         here = replace(here, engages=engages, listed=listed, folder=looked, first=first)
+        if spoken.name == "usage":
+            here = replace(here, used=await self._usage(lane, person, spoken.args))
         return commands.answer(Ask(spoken.name, spoken.args, person, here))
 
     def pressed(self, identity: str, lane: LaneRow, answer: Answer, message_id: str) -> Item:
@@ -156,6 +159,12 @@ class Answering:
             spent=spent,
             rules=rules,
         )
+
+    async def _usage(self, lane: LaneRow, person: Person, typed: str) -> Report | None:
+        within = usage.period(typed, self.ground.clock.now())
+        if within is None:
+            return None
+        return await usage.report(self.ground.store, lane.id, person.id, within)
 
     async def _session(self, lane: LaneRow, engine: str) -> str:
         """The conversation that the next turn goes on with."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from core.live import Live
 from core.outbox import Outbox
 from core.patience import Limit, Patience
 from core.preparing import Prepared, Preparing, Unworkable
+from core.prices import Prices
 from core.settling import End, Settling, usage_row
 from core.store import rows
 from core.telling import Remains, Telling
@@ -65,6 +66,7 @@ class TurnLife:
     limits: TimeLimits
     previews: bool
     spill: Path  # where answers go that are too long for a chat
+    prices: Callable[[], Prices] = Prices  # those that hold now
 
 
 class Running:
@@ -94,7 +96,7 @@ class Running:
         self._run: Run | None = None
         self._live: Live | None = None
         self._seat: Seat | None = None  # its agent's way to the gateway
-        self._session = ""  # known once the prompt may leave
+        self._session = self._model = ""  # known once the prompt may leave
         self._files = False  # some were sent, or it was told why not
         self._quarantine = ""  # why the session may never be used again
 
@@ -290,6 +292,7 @@ class Running:
         prepared = self._prepared
         assert prepared is not None
         self._session = session
+        self._model = model or prepared.request.model
         now = self._life.clock.now()
         written = [*self._written, rows.turn_prompted(self.turn.id, now, session, model)]
         self._written = []
@@ -303,7 +306,8 @@ class Running:
             await self._run.stop(self._life.limits.grace)
 
     async def _used(self, usage: base.Usage) -> None:
-        self._usage = usage
+        engine = self._prepared.engine.name if self._prepared else ""
+        usage = self._usage = self._life.prices().priced(engine, self._model, usage)
         now = self._life.clock.monotonic()
         if now - self._usage_saved >= USAGE_EVERY:
             self._usage_saved = now

@@ -99,7 +99,8 @@ def count(number: int, noun: str) -> str:
 def money(dollars: float) -> str:
     """At least two decimals, and more where it is less than a cent."""
     if dollars and abs(dollars) < 0.01:
-        return f"${dollars:.6f}".rstrip("0")
+        some = f"{dollars:.6f}".rstrip("0")
+        return f"${some.ljust(len('0.00'), '0')}"
     return f"${dollars:.2f}"
 
 

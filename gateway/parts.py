@@ -28,6 +28,7 @@ from core.notices import Notices
 from core.outbox import Outbox
 from core.people import Lists, People
 from core.preparing import Defaults, Preparing
+from core.prices import PriceList
 from core.questions import Questions
 from core.runner import Runner
 from core.running import TimeLimits, TurnLife
@@ -246,6 +247,7 @@ def assemble(
         settings.approval_timeout_unattended,
     )
     spill = settings.home / OUTGOING
+    listed = PriceList(settings.home, set(EngineName), clock.monotonic)
     tools = Tools(store, telling, showing, outbox, questions, spill, tools_url)
     life = TurnLife(
         Preparing(store, engines, channel, defaults, clock),
@@ -257,6 +259,7 @@ def assemble(
         TimeLimits(settings.turn_idle_timeout, settings.turn_timeout, settings.stop_grace),
         settings.preview,
         spill,
+        prices=lambda: listed.now,
     )
     notices = Notices(store, channel, clock, new_id)
     runner = Runner(

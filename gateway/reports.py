@@ -1,4 +1,4 @@
-"""What the gateway knows, as the command line prints it: lanes, turns, people.
+"""What the gateway knows, as the command line prints it: lanes, turns, people, usage.
 
 The same functions answer over the local socket while it runs and from the database while it is
 down; then nothing runs, and ``look`` is None. They read; what changes something goes through
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from core import usage as spending
 from core.lanes import LaneView, Phase
 from core.people import People
 from core.store import reads
@@ -172,6 +173,25 @@ async def people(store: Reader, people: People) -> list[Json]:
     return list(listed.values())
 
 
+async def usage(store: Reader, typed: str, now: int) -> list[Json]:
+    """What each lane and person has used within a time span such as 7d; raises LookupError."""
+    within = spending.period(typed, now)
+    if within is None:
+        raise LookupError(f"{typed!r} is no time span; write it like 7d, 12h or 4w")
+    return [
+        {
+            "lane": lane,
+            "person": person,
+            "turns": used.turns,
+            "tokens_in": used.tokens_in,
+            "tokens_out": used.tokens_out,
+            "cost_usd": used.cost,
+            "unpriced_turns": used.unpriced,
+        }
+        for lane, person, used in await spending.by_lane(store, within.since)
+    ]
+
+
 Answer = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 
@@ -189,6 +209,7 @@ class Reports:
             "lanes": self._lanes,
             "turns": self._turns,
             "people": self._list_people,
+            "usage": self._usage,
             "pair": self._pair,
             "release": self._release,
         }
@@ -202,6 +223,10 @@ class Reports:
 
     async def _list_people(self, _: Mapping[str, Any]) -> list[Json]:
         return await people(self._store.at_once, self._people)
+
+    async def _usage(self, request: Mapping[str, Any]) -> list[Json]:
+        within = str(request.get("within", ""))
+        return await usage(self._store.at_once, within, self._store.clock.now())
 
     async def _release(self, _: Mapping[str, Any]) -> Json:
         turns, deliveries = await self._runner.release()

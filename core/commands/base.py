@@ -17,6 +17,7 @@ from core.showing import Choice
 from core.store.records import LaneRow, RuleRow
 from core.store.rows import Row
 from core.turns import Event, LaneFacts, Turn
+from core.usage import Report
 
 
 class Who(StrEnum):
@@ -103,6 +104,7 @@ class Situation:
     listed: bool = True  # members may talk here
     folder: Looked = Looked()
     first: Turn | None = None  # what a stop ended before it was stored
+    used: Report | None = None  # None: what was typed is no time span
 
 
 @dataclass(frozen=True, slots=True)

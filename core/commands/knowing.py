@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from core import usage as spending
 from core.commands.base import Answer, Ask, Command
 from core.messages import Style
 from core.people import Person
@@ -99,6 +100,13 @@ def zone(ask: Ask) -> Answer:
         rows=(rows.person_zone(ask.person.id, found, ask.here.now),),
         reload=True,
     )
+
+
+def usage(ask: Ask) -> Answer:
+    used = ask.here.used
+    if used is None:
+        return Answer(f"{plain(ask.args[:40])} is no time span. Write it like this: /usage 7d")
+    return Answer(spending.answer(used, admin=ask.person.admin))
 
 
 def _near_zones(typed: str) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from channels import registry
+from core import prices
 from core.clock import SystemClock
 from core.engines.acp import AcpEngine
 from core.engines.base import Engine, Finding
@@ -27,6 +28,7 @@ from gateway.config import BadSettings, Settings
 from gateway.later import missing_here, unused_here
 from gateway.parts import make_engines, wanted_channels
 from gateway.paths import DATABASE
+from gateway.settings_table import EngineName
 from gateway.socket_path import answers, socket_path
 
 SETTINGS_FIX = "see .env.example for every setting and what it takes; change it where it was set"
@@ -80,7 +82,8 @@ def _usable(settings: Settings) -> Finding:
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [*_home(settings.home), *_waiting(settings), _people(settings)]
+    findings = [*_home(settings.home), *_prices(settings.home)]
+    findings += [*_waiting(settings), _people(settings)]
     async for some in _parts(settings):
         findings += some
     return findings
@@ -113,6 +116,17 @@ def _database(path: Path) -> Finding:
         return Finding("database", False, str(fault), "laneway restore FILE puts a backup back")
     detail = "whole" if whole else "its structure is whole; it is too large to read it all here"
     return Finding("database", True, f"{path.name} ({path.stat().st_size // 1000} kB) is {detail}")
+
+
+def _prices(home: Path) -> list[Finding]:
+    """The table that tells what tokens cost, where there is one."""
+    if not (home / prices.FILE).exists():
+        return []
+    engines = set(EngineName)
+    if wrong := prices.problems(home, engines):
+        fix = f"mend {home / prices.FILE}, or remove it: then costs are not known"
+        return [Finding("prices", False, problem, fix) for problem in wrong]
+    return [Finding("prices", True, f"of {count(len(prices.load(home, engines)), 'model')}")]
 
 
 def _waiting(settings: Settings) -> list[Finding]:

@@ -8,6 +8,7 @@ import logging
 import signal
 import time
 
+from core import prices
 from core.clock import SystemClock
 from core.store.errors import Locked, StoreError
 from core.store.home import locked
@@ -15,6 +16,7 @@ from gateway import config, logs
 from gateway.app import Gateway
 from gateway.config import BadSettings, Settings
 from gateway.later import missing_here, unused_here
+from gateway.settings_table import EngineName
 from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
 from gateway.trouble import Trouble
 from gateway.web.listener import PortTaken
@@ -31,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """0 after SIGTERM or SIGINT."""
     settings = config.load()
-    if problems := list(missing_here(settings)):
+    if problems := [*missing_here(settings), *prices.problems(settings.home, set(EngineName))]:
         raise BadSettings(problems)
     logs.set_up(settings)
     if unused := unused_here(settings):

@@ -40,6 +40,7 @@ COMMANDS = (
     Command("lanes", "gateway.cli.listing", "list the lanes and what they do", shared=True),
     Command("turns", "gateway.cli.listing", "list what was asked and what became of it", True),
     Command("people", "gateway.cli.listing", "list the people who are known", shared=True),
+    Command("usage", "gateway.cli.usage", "tokens and cost of each lane and person"),
     Command("pair", "gateway.cli.listing", "let a waiting person in", shared=True),
     Command("render", "gateway.cli.render", "show Markdown as the messages it becomes"),
     Command("when", "gateway.cli.when", "show the next times that a WHEN means"),

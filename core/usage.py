@@ -1,0 +1,156 @@
+"""What turns have used: tokens and cost of a lane, a person and all, and how that is told.
+
+It reads what is stored and decides nothing. A cost that nobody told is said to be unknown, never
+taken for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.store.store import Reader
+from core.wording import count, money, plain
+
+_PERIOD = re.compile(r"([0-9]{1,5})\s*([mhdw])")
+_MS = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+_NAMED = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
+NAMED_MOST = 5  # models that are named for having no price
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From when on; 0 is the beginning. ``words`` say it to people."""
+
+    since: int  # ms
+    words: str = "so far"
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A sum over turns that began. ``unpriced``: those of them whose cost nobody told."""
+
+    turns: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None  # US dollars; None where none was told at all
+    unpriced: int = 0
+
+    def __add__(self, other: Used) -> Used:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Used(
+            self.turns + other.turns,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            round(sum(costs), 9) if costs else None,
+            self.unpriced + other.unpriced,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What ``/usage`` tells. ``missing``: engine and model of turns without a price."""
+
+    period: Period
+    here: Used = Used()
+    own: Used = Used()
+    all: Used = Used()
+    missing: tuple[tuple[str, str], ...] = ()
+
+
+def period(typed: str, now: int) -> Period | None:
+    """A time span such as 7d, up to now; everything where none was typed; None: it is none."""
+    typed = typed.strip().lower()
+    if not typed:
+        return Period(0)
+    found = _PERIOD.fullmatch(typed)
+    if found is None or not int(found[1]):
+        return None
+    number = int(found[1])
+    span = count(number, _NAMED[found[2]]) if number > 1 else _NAMED[found[2]]
+    return Period(max(0, now - number * _MS[found[2]]), f"in the last {span}")
+
+
+async def report(store: Reader, lane: str, person: str, within: Period) -> Report:
+    """Of this lane, of this person and of all."""
+    here = await store.fetch("usage.of_lane", lane=lane, since=within.since)
+    found = await store.fetch("usage.of_all", since=within.since)
+    missing = {
+        (row["engine"], row["model"]): None
+        for row in found
+        if row["unpriced"] and row["tokens_in"] + row["tokens_out"]
+    }
+    return Report(
+        within,
+        _sum(here),
+        _sum(row for row in found if row["person"] == person),
+        _sum(found),
+        tuple(missing),
+    )
+
+
+async def by_lane(store: Reader, since: int) -> list[tuple[str, str, Used]]:
+    """Of each lane and person, in the order of the lanes' ids."""
+    found = await store.fetch("usage.by_lane", since=since)
+    return [(row["lane"], row["person"], _used(row)) for row in found]
+
+
+def _sum(found: Iterable[Mapping[str, Any]] | Iterable[Any]) -> Used:
+    return sum(map(_used, found), Used())
+
+
+def _used(row: Any) -> Used:
+    cost = row["cost"]
+    return Used(
+        row["turns"],
+        row["tokens_in"],
+        row["tokens_out"],
+        None if cost is None else round(cost, 9),
+        row["unpriced"],
+    )
+
+
+# In words -----------------------------------------------------------------------------------
+
+
+def told(used: Used) -> str:
+    """A sum in one line."""
+    if not used.turns:
+        return "nothing"
+    parts = [count(used.turns, "turn")]
+    if used.tokens_in or used.tokens_out:
+        parts.append(f"{used.tokens_in:,} tokens in and {used.tokens_out:,} out")
+    return f"{', '.join(parts)}, {cost(used)}"
+
+
+def cost(used: Used) -> str:
+    """Money, and what it does not hold."""
+    if not used.unpriced:
+        return money(used.cost or 0)
+    if used.cost is None:
+        return "cost not known"
+    return f"{money(used.cost)} and {count(used.unpriced, 'turn')} whose cost is not known"
+
+
+def answer(found: Report, *, admin: bool) -> str:
+    """The answer to ``/usage``."""
+    lines = [
+        f"Used {found.period.words}:",
+        "",
+        f"- here: {told(found.here)}",
+        f"- by you: {told(found.own)}",
+    ]
+    if admin:
+        lines.append(f"- by all: {told(found.all)}")
+        if found.missing:
+            lines += ["", _missing(found.missing)]
+    return "\n".join(lines)
+
+
+def _missing(models: Sequence[tuple[str, str]]) -> str:
+    named = [f"{plain(model) or 'its own model'} ({plain(engine)})" for engine, model in models]
+    more = len(named) - NAMED_MOST
+    listed = ", ".join(named[:NAMED_MOST]) + (f" and {more} more" if more > 0 else "")
+    return f"No price is known for {listed}. Prices stand in `prices.toml` in the gateway's home."

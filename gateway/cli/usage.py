@@ -1,0 +1,76 @@
+"""``laneway usage``: tokens and cost of each lane and person, and the sum of all."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gateway import config
+from gateway.cli.border import as_json
+from gateway.cli.client import ask, table
+from gateway.trouble import Trouble
+
+if TYPE_CHECKING:
+    from core.people import People
+    from core.store.store import Store
+
+_COLUMNS = {
+    "lane": "LANE", "person": "PERSON", "turns": "TURNS", "tokens_in": "TOKENS IN",
+    "tokens_out": "TOKENS OUT", "cost": "COST",
+}  # fmt: skip
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "within", nargs="?", default="", metavar="7d", help="only of this time span up to now"
+    )
+    parser.add_argument("--json", action="store_true", help="an array of objects")
+
+
+def main(options: argparse.Namespace) -> int:
+    settings = config.load()
+
+    async def down(store: Store, _: People) -> Any:
+        from gateway import reports
+
+        return await reports.usage(store, options.within, time.time_ns() // 1_000_000)
+
+    request = {"do": "usage", "within": options.within}
+    try:
+        found = asyncio.run(ask(settings, request, down))
+    except LookupError as fault:
+        raise Trouble(str(fault)) from fault
+    if options.json:
+        print(as_json(found))
+    else:
+        print(shown(found))
+    return 0
+
+
+def shown(found: Sequence[Mapping[str, Any]]) -> str:
+    """As a table for people, with the sum below it."""
+    from core.usage import Used, cost  # brings the store, which a listing by script needs not
+
+    rows, everything = [], Used()
+    for row in found:
+        used = Used(
+            row["turns"],
+            row["tokens_in"],
+            row["tokens_out"],
+            row["cost_usd"],
+            row["unpriced_turns"],
+        )
+        everything += used
+        rows.append({**row, "cost": cost(used)})
+    if len(rows) > 1:
+        total = {
+            "lane": "all",
+            "turns": everything.turns,
+            "tokens_in": everything.tokens_in,
+            "tokens_out": everything.tokens_out,
+        }
+        rows.append({**total, "cost": cost(everything)})
+    return table(rows, _COLUMNS)
