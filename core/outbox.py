@@ -188,14 +188,24 @@ class Outbox:
         for row in doubted:
             await self._doubt(row, row.turn in answered, written)
         await self._store.save(*written)
-        for delivery in again:
-            first = delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0
-            first = first and delivery.state is DeliveryState.PENDING
-            if first and delivery.turn is not None and not delivery.target:
-                for row in await reads.deliveries_of(self._store, delivery.turn):
-                    if row.kind is DeliveryKind.PREVIEW:
-                        self._previews.adopt(row, late=True)
+        for row in await self.shown_for(again):
+            self._previews.adopt(row, late=True)
         self.deliver(again)
+
+    async def shown_for(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """The previews whose place the answers among these take."""
+        shown: list[Delivery] = []
+        for one in deliveries:
+            first = one.kind is DeliveryKind.ANSWER and one.seq == 0 and not one.target
+            if first and one.turn is not None and one.state is DeliveryState.PENDING:
+                of_turn = await reads.deliveries_of(self._store, one.turn)
+                shown += [row for row in of_turn if row.kind is DeliveryKind.PREVIEW]
+        return shown
+
+    def adopt(self, previews: Iterable[Delivery]) -> None:
+        """What turns showed before they were held back is theirs to go on with."""
+        for row in previews:
+            self._previews.adopt(row, late=False)
 
     async def _doubt(self, row: Delivery, answered: bool, written: list[Row]) -> None:
         """A preview that was being sent; it matters while its turn or an answer is open."""

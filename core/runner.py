@@ -313,6 +313,8 @@ class Runner:
         held = await reads.deliveries_held(self._store)
         deliveries = [replace(delivery, state=DeliveryState.PENDING) for delivery in held]
         self._sources.update(state.sources)
+        outbox = self._life.outbox
+        outbox.adopt([*state.previews.values(), *await outbox.shown_for(deliveries)])
         step = _Restoring(self, replace(state, released=tuple(deliveries)))
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
         return len(state.turns), len(deliveries)

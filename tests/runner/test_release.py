@@ -1,0 +1,68 @@
+"""What a restored backup held back goes on, when it is let go, in the messages it had begun."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from core.channel import NotSent
+from core.engines.base import Finished, Started, Text
+from core.store import copies
+from core.turns import Result
+from tests.fakes.channel import Fault
+from tests.runner.scene import Scene
+
+
+async def put_back(home: Path) -> None:
+    """The home as a backup of it has it, with everything that was open held back."""
+    home.mkdir(exist_ok=True)
+    backup = home.parent / "backup"
+    copies.backup(home / "test.db", backup)
+    copies.restore(backup, home / "test.db", 1, force=True)
+
+
+async def test_an_answer_that_was_held_back_takes_the_place_of_what_its_turn_shows(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with Scene(home, channel="telegram") as scene:
+        await scene.says("work", lane="7")
+        run = await scene.engine.started()
+        run.say(Started("s"), Text("half of it"))
+        await scene.until(lambda: any("half of it" in text for text in scene.texts("7")))
+        scene.channel.decide = lambda action: Fault(NotSent("no route"))
+        run.say(Text(", all of it"), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: scene.parts.runner.view("telegram:7") is None)
+        await scene.crash()
+    await put_back(home)
+    again = Scene(home, channel="telegram")
+    again.channel = scene.channel
+    again.channel.decide = lambda action: None
+    async with again:
+        assert await again.parts.runner.release() == (0, 1)
+        await again.until(lambda: again.texts("7") == ["half of it, all of it"])
+
+
+async def test_a_turn_that_was_held_back_before_its_prompt_left_edits_what_it_showed(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with Scene(home, channel="telegram") as scene:
+        await scene.says("work", lane="7")
+        run = await scene.engine.started()
+        run.say(Started("s"), Text("first try"))
+        await scene.until(lambda: any("first try" in text for text in scene.texts("7")))
+        (turn,) = await scene.turns()
+        await scene.crash()
+    with closing(sqlite3.connect(home / "test.db")) as database, database:
+        # A try that did not reach the engine after all, and the next one is only starting.
+        database.execute("UPDATE turns SET status = 'starting' WHERE id = ?", (turn.id,))
+    await put_back(home)
+    again = Scene(home, channel="telegram")
+    again.channel = scene.channel
+    async with again:
+        assert await again.parts.runner.release() == (1, 0)
+        (await again.engine.started()).answer_with("second try")
+        await again.until(lambda: again.texts("7") == ["second try"])
