@@ -123,6 +123,8 @@ class Inlet:
         return not self._held(incoming.address)
 
     async def _store(self, taken: list[_Waiting]) -> None:
+        for one in taken:
+            one.glanced = True  # core looks at what it is handed by itself
         await self._names.learn(_people(taken))
         by_identity: dict[str, Read] = {}
         for one in taken:
