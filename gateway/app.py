@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from socket import socket
 
 from channels.local.channel import LocalChannel
-from channels.registry import load, open_channel
 from core.channel import Channel, Connection
 from core.clock import Clock
 from core.commands import menu
@@ -30,6 +29,7 @@ from gateway.config import Settings
 from gateway.control import Control, listening
 from gateway.housekeeping import tidy_files
 from gateway.left import remove_left
+from gateway.opening import Platforms, load_each, offer, platforms
 from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, wanted_channels
 from gateway.paths import DATABASE
 from gateway.reports import Reports
@@ -40,7 +40,6 @@ from gateway.web.listener import listen
 log = logging.getLogger("laneway")
 
 EngineMaker = Callable[[Settings, Clock, Ledger], Mapping[str, Engine]]
-Menu = Callable[[Sequence[tuple[str, str]]], Coroutine[None, None, None]]
 BEGIN = 5.0  # seconds a start may still take when its end was asked for already
 FLUSH = 2.5  # seconds the last answers have to leave when everything else is done
 LAND = 1.0  # seconds more for calls that are under way then
@@ -117,18 +116,16 @@ class Gateway:
             web = stack.enter_context(listen(settings.web_host, settings.web_port))
             agents = stack.enter_context(listen(LOOPBACK, 0))  # never on the web address
             named = wanted_channels(settings)
-            loaded = asyncio.get_running_loop().run_in_executor(None, load, named)
+            loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
             store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
             self._trouble = lambda: store.trouble
             await remove_left(settings.home, store)
-            await loaded
+            there = await stack.enter_async_context(platforms(named, await loaded, clock))
             local = LocalChannel(new_id, clock.now)
-            channels: dict[str, Channel] = {LOCAL: local}
-            menus: list[Menu] = []
-            for wanted in named:
-                opened = await stack.enter_async_context(open_channel(wanted, clock))
-                channels[wanted.name] = opened.channel
-                menus.append(opened.menu)
+            channels: dict[str, Channel] = {
+                LOCAL: local,
+                **{name: opened.channel for name, opened in there.opened.items()},
+            }
             engines = self._make_engines(settings, clock, StoreLedger(store))
             for engine in engines.values():
                 stack.push_async_callback(engine.close)
@@ -138,7 +135,7 @@ class Gateway:
             parts = assemble(settings, clock, store, channels, engines, people, tools_url)
             self._intake = parts.intake
             parts.intake.connections.update(
-                {name: Connection("connecting") for name in channels if name != LOCAL}
+                {name: Connection("connecting") for name in there.opened} | there.missing
             )
             terminals = stack.enter_context(listening(socket_path(settings.home)))
             async with asyncio.TaskGroup() as group:
@@ -148,7 +145,7 @@ class Gateway:
                 ]
                 for engine in engines.values():
                     beside.append(group.create_task(engine.tend(), name=f"tend {engine.name}"))
-                await self._live(group, parts, local, menus, (web, terminals, agents), ready)
+                await self._live(group, parts, local, there, (web, terminals, agents), ready)
                 for task in beside:
                     task.cancel()
 
@@ -157,7 +154,7 @@ class Gateway:
         group: asyncio.TaskGroup,
         parts: Parts,
         local: LocalChannel,
-        menus: Sequence[Menu],
+        there: Platforms,
         listeners: tuple[socket, socket, socket],
         ready: Callable[[], None],
     ) -> None:
@@ -182,7 +179,7 @@ class Gateway:
             ("titles", parts.titling.run()),
             ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
-            *(("commands menu", offer(menu())) for offer in menus),
+            *((f"menu of {name}", offer(name, one, menu())) for name, one in there.opened.items()),
             ("web", self._web(web)),
             ("tools of agents", self._tools(parts, agents)),
             ("abilities", self._look(parts.engines)),
@@ -202,11 +199,12 @@ class Gateway:
             begun = self._clock.monotonic()
             try:
                 await channel.listen(intake)
-                return
+                log.error("%s stopped listening by itself", channel.name)
+                why = "stopped listening; starting again"
             except Exception as fault:
                 log.exception("%s broke", channel.name)
                 why = f"broke ({type(fault).__name__}); starting again"
-                intake.connection(channel.name, Connection(why))
+            intake.connection(channel.name, Connection(why))
             if self._clock.monotonic() - begun > LISTENED_WELL:
                 failures = 0
             await self._clock.sleep(LISTEN_AGAIN[min(failures, len(LISTEN_AGAIN) - 1)])

@@ -357,6 +357,15 @@ class TestOtherUpdates:
         assert isinstance(got, Titled)
         assert (got.address.thread, got.title) == ("36", "Builds")
 
+    def test_a_topics_name_that_an_app_made_up_is_none(self) -> None:
+        made_up = {"name": "New Chat", "is_name_implicit": True}
+        topic = {"message_thread_id": 36, "is_topic_message": True}
+        assert not isinstance(
+            read(update(FORUM, forum_topic_created=made_up, **topic), ME, NOW), Titled
+        )
+        begun = {"message_id": 36, "from": BOT, "forum_topic_created": made_up}
+        assert message(FORUM, text="hi", reply_to_message=begun, **topic).title == ""
+
     def test_a_renamed_group_is_titled(self) -> None:
         got = read(update(TALK, new_chat_title="Walk"), ME, NOW)
         assert isinstance(got, Titled)
