@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from core import prices
-from core.engines.base import Usage
+from core.engines.base import Finished, Started, Text, Usage
 from core.prices import BadPrices, Price, PriceList, Prices
+from core.turns import Result
+from tests.runner.scene import Scene
 
 ENGINES = {"openai", "codex"}
 TABLE = """
@@ -138,3 +140,18 @@ def test_the_file_is_not_looked_at_all_the_time(tmp_path: Path) -> None:
     assert len(listed.now) == 0
     (tmp_path / prices.FILE).write_text(TABLE)
     assert len(listed.now) == 0
+
+
+async def test_a_turn_is_stored_with_the_price_of_the_model_it_used(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        table = '[demo]\n"big-*" = { in = 2, out = 10 }\n'
+        (scene.settings.home / prices.FILE).write_text(table)
+        for number, (model, cost) in enumerate((("big-7", 0.0305), ("small", None)), 1):
+            await scene.says("hello")
+            run = await scene.engine.started(number)
+            run.say(Started("s", model), Usage(9000, 500), Usage(9000, 1250))
+            run.say(Text("hi"), Finished(Result.DONE))
+            run.end()
+            await scene.until(lambda: scene.texts() == ["hi"] * number)  # noqa: B023
+            turn = (await scene.turns())[-1]
+            assert (turn.tokens_in, turn.tokens_out, turn.cost) == (9000, 1250, cost)
