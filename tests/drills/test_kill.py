@@ -45,6 +45,7 @@ class Drill:
         self.gateway = Process(
             home,
             fake,
+            anew=True,
             LANEWAY_WEB_PORT="0",  # a fixed one may be taken by a connection between two lives
             LANEWAY_MAX_TURNS="4",
             LANEWAY_QUEUE_LIMIT="1000",

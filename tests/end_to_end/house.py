@@ -29,10 +29,10 @@ from core.clock import Clock, SystemClock
 from gateway import config
 from gateway.app import Gateway
 from gateway.cli.client import talk
+from tests.end_to_end.starting import PIPE, ROOT, STDOUT, Child, start
 from tests.fakes.clock import QuickClock
 from tests.fakes.telegram import FORUM, GROUP, SUPERGROUP, TOKEN, FakeTelegram
 
-ROOT = Path(__file__).resolve().parents[2]
 AGENT = ROOT / "tests" / "fakes" / "acp_agent.py"
 WITHIN = 15.0  # seconds any one thing may take
 TIMES = 3.0  # how fast the clock of a gateway in this process goes
@@ -156,17 +156,20 @@ async def ask(home: Path, name: str, **request: Any) -> Any:
 
 
 class Process:
-    """The same gateway as a child process."""
+    """The same gateway as a child process; ``anew``: by a start of Python, as people start it."""
 
-    def __init__(self, home: Path, fake: FakeTelegram | None, **settings: str) -> None:
+    def __init__(
+        self, home: Path, fake: FakeTelegram | None, *, anew: bool = False, **settings: str
+    ) -> None:
         self.home = home
+        self.anew = anew
         self.environ = environment(home, fake, LANEWAY_LOG_FORMAT="json", **settings)
         self.lines: list[str] = []
-        self._child: asyncio.subprocess.Process | None = None
+        self._child: Child | asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
 
     @property
-    def child(self) -> asyncio.subprocess.Process:
+    def child(self) -> Child | asyncio.subprocess.Process:
         assert self._child is not None, "not started"
         return self._child
 
@@ -175,11 +178,14 @@ class Process:
         inherited = {
             name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
         }
-        self._child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", "run",
-            cwd=ROOT, env=inherited | self.environ,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, limit=2**24,
-        )  # fmt: skip
+        environ = inherited | self.environ
+        if self.anew:
+            self._child = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "gateway", "run",
+                cwd=ROOT, env=environ, stdout=PIPE, stderr=STDOUT, limit=2**24,
+            )  # fmt: skip
+        else:
+            self._child = await start(("run",), environ, stderr=STDOUT, limit=2**24)
         ready = asyncio.Event()
         self._reading = asyncio.create_task(self._read(ready), name="output of the gateway")
         await asyncio.wait(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.end_to_end.house import ROOT, environment
+from tests.end_to_end.house import environment
+from tests.end_to_end.starting import PIPE, Child, start
 from tests.fakes.telegram import FakeTelegram
 
 WITHIN = 20.0
@@ -44,10 +44,6 @@ class Shell:
             out, err = await child.communicate(text.encode())
         return Done(child.returncode or 0, out.decode(), err.decode())
 
-    async def start(self, *words: str) -> asyncio.subprocess.Process:
+    async def start(self, *words: str) -> Child:
         """The running child; for what has to be looked at meanwhile."""
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", *words, cwd=ROOT, env=self.environ,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+        return await start(words, self.environ, stdin=PIPE)

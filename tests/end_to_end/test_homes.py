@@ -13,12 +13,13 @@ import pytest
 from gateway.socket_path import socket_path
 from tests.end_to_end.house import process
 from tests.end_to_end.shell import Shell
+from tests.end_to_end.starting import Child
 from tests.fakes.telegram import ANA, TOKEN, FakeTelegram
 
 PLAIN = {"LANEWAY_LOG_FORMAT": "text", "LANEWAY_LOG_LEVEL": "warning"}
 
 
-async def ready(shell: Shell) -> asyncio.subprocess.Process:
+async def ready(shell: Shell) -> Child:
     """A gateway that has printed its ready line in the text log."""
     child = await shell.start("run")
     assert child.stdout is not None

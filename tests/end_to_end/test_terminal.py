@@ -6,15 +6,15 @@ import os
 import pty
 import re
 import signal
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from gateway.socket_path import socket_path
-from tests.end_to_end.house import ROOT, ask, process
+from tests.end_to_end.house import ask, process
 from tests.end_to_end.shell import Shell
+from tests.end_to_end.starting import Child, start
 from tests.fakes.telegram import MAL, FakeTelegram
 
 
@@ -25,13 +25,11 @@ class Terminal:
         self._shell = shell
         self.shown = ""
 
-    async def run(self, *words: str) -> asyncio.subprocess.Process:
+    async def run(self, *words: str) -> Child:
         self._ours, theirs = pty.openpty()
         os.set_blocking(self._ours, False)
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "gateway", *words, cwd=ROOT, env=self._shell.environ,
-            stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        )  # fmt: skip
+        files = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+        child = await start(words, self._shell.environ, **files, session=True)
         os.close(theirs)
         return child
 
