@@ -212,7 +212,11 @@ class Answering:
         asked = PairingRow(code, message.sender, message.sender_name, now, now + PAIRING_LASTS)
         return Item(
             message.identity,
-            rows=(*self._lane(lane, new), rows.pairing(asked)),
+            rows=(
+                *self._lane(lane, new),
+                rows.lane_setting(lane.id, "person", message.sender),
+                rows.pairing(asked),
+            ),
             deliveries=ground.showing.text(
                 lane.id, pairing_text(message.sender, code), DeliveryKind.COMMAND
             ),

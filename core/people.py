@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.messages import Address
-from core.store import reads, rows
+from core.store import reads
 from core.store.records import PersonRow
 from core.store.store import Store
 
@@ -105,16 +105,17 @@ class People:
             *sorted(stored - self._lists.admins - self._lists.members),
         )
 
-    async def pair(self, store: Store, code: str, now: int) -> PersonRow:
-        """Let in, as a member, who was given this code; LookupError when there is none such."""
+    async def waiting(self, store: Store, code: str, now: int) -> PersonRow:
+        """The member-to-be who was given this code; LookupError when there is none such."""
         typed = code.strip().upper()
         for waiting in await reads.pairings(store):
             if waiting.code == typed and waiting.expires_at > now:
-                row = PersonRow(waiting.person, waiting.name, Role.MEMBER, added_at=now)
-                await store.save(rows.person(row), rows.remove_pairing(waiting.person))
-                self._stored[row.id] = row
-                return row
+                return PersonRow(waiting.person, waiting.name, Role.MEMBER, added_at=now)
         raise LookupError("nobody waits with this code; it may have expired: ask for a new one")
+
+    def let_in(self, row: PersonRow) -> None:
+        """This person was stored."""
+        self._stored[row.id] = row
 
     def admins(self) -> tuple[str, ...]:
         stored = {ident for ident in self._stored if self.role(ident) is Role.ADMIN}

@@ -13,10 +13,20 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from core import usage as spending
+from core.commands.knowing import let_in_text
+from core.items import Item, Take
 from core.lanes import LaneView, Phase
+from core.messages import Part
 from core.people import People
-from core.store import reads
-from core.store.records import DeliveryKind, DeliveryState, LaneRow, TurnRow
+from core.store import reads, rows
+from core.store.records import (
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    LaneRow,
+    PersonRow,
+    TurnRow,
+)
 from core.store.store import Reader, Store
 
 Json = dict[str, Any]
@@ -44,6 +54,8 @@ class Running(Look, Protocol):
     """The runner, where something is changed."""
 
     async def release(self) -> tuple[int, int]: ...
+
+    async def take(self, *items: Item) -> list[bool]: ...
 
 
 def instant(at: int | None) -> str | None:
@@ -233,10 +245,31 @@ class Reports:
         return {"turns": turns, "deliveries": deliveries}
 
     async def _pair(self, request: Mapping[str, Any]) -> Json:
-        return await pair(self._store, self._people, str(request.get("code", "")))
+        code = str(request.get("code", ""))
+        return await pair(self._store, self._people, code, self._runner.take)
 
 
-async def pair(store: Store, known: People, code: str) -> Json:
-    """Let in the person who was given this code, as a member."""
-    row = await known.pair(store, code, store.clock.now())
+async def pair(store: Store, known: People, code: str, take: Take | None = None) -> Json:
+    """Let in the person who was given this code, as a member, and tell them where they asked.
+
+    ``take`` sends it at once; without it, that is while the gateway is down, the next start does.
+    """
+    row = await known.waiting(store, code, store.clock.now())
+    written = (rows.person(row), rows.remove_pairing(row.id))
+    told = await _welcome(store, row)
+    if take is not None:
+        await take(Item(rows=written, deliveries=told))
+    else:
+        await store.save(*written, *map(rows.delivery, told))
+    known.let_in(row)
     return {"person": row.id, "name": row.name, "role": row.role}
+
+
+async def _welcome(store: Store, row: PersonRow) -> list[Delivery]:
+    """Plain text, which every channel shows as it is: here none may be there to render."""
+    lane = await reads.lane_direct(store, row.id.partition(":")[0], row.id)
+    if lane is None:
+        return []
+    part, now = Part(let_in_text()), store.clock.now()
+    kind = DeliveryKind.NOTICE
+    return [Delivery(store.ids.delivery(), lane.id, None, kind, part, created_at=now)]

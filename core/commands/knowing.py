@@ -76,7 +76,15 @@ def pairing_text(person: str, code: str) -> str:
     return (
         f"You are `{person}`. I do not know you, so I cannot help you yet. "
         f"Give an admin this code: `{code}` (good for an hour). "
-        f"Once the admin has run `laneway pair {code}` on my machine, write me again."
+        f"Once the admin has run `laneway pair {code}` on my machine, I tell you here."
+    )
+
+
+def let_in_text() -> str:
+    """For somebody who was let in, in the chat where they asked; without markup."""
+    return (
+        "You are in: an admin has let you in. Write me what you want done. "
+        "/help shows what else you can say."
     )
 
 

@@ -174,6 +174,7 @@ async def test_somebody_unknown_is_let_in_by_their_code(tmp_path: Path) -> None:
         let_in = await shell("pair", found[1].lower())
         assert let_in.status == 0
         assert f"telegram:{MAL}" in let_in.out
+        await fake.until(lambda: fake.texts(MAL)[-1].startswith("You are in"))
         fake.user_says("/say welcome", user=MAL)
         await fake.until(lambda: fake.texts(MAL)[-1] == "welcome")
         assert (await shell("pair", found[1])).status == 1  # a code is good once

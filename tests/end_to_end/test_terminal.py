@@ -178,6 +178,7 @@ async def test_somebody_is_let_in_while_the_gateway_is_down(tmp_path: Path) -> N
         assert [row["waiting"] for row in people if row["person"] == f"telegram:{MAL}"] == [True]
         assert (await shell("pair", found[1])).status == 0
         async with process(home, fake):
+            await fake.until(lambda: fake.texts(MAL)[-1].startswith("You are in"))
             fake.user_says("/say welcome", user=MAL)
             await fake.until(lambda: fake.texts(MAL)[-1] == "welcome")
             assert (await shell("backup", str(tmp_path / "nowhere" / "copy.db"))).status == 1

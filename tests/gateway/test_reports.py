@@ -10,10 +10,19 @@ from typing import Any
 import pytest
 
 from core.clock import SystemClock
+from core.items import Item
 from core.messages import Address, Part
-from core.store import glance, rows
+from core.people import Lists, People, Role
+from core.store import glance, reads, rows
 from core.store.errors import StoreError
-from core.store.records import Delivery, DeliveryKind, DeliveryState, MessageRow, PersonRow
+from core.store.records import (
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    MessageRow,
+    PairingRow,
+    PersonRow,
+)
 from core.store.store import Store
 from core.turns import Kind, Origin, Status, Turn
 from gateway import reports
@@ -136,3 +145,70 @@ async def test_what_waits_for_each_channel_is_seen_beside_a_running_gateway(tmp_
     (tmp_path / "other.db").write_text("this is no database, and long enough to be looked at")
     with pytest.raises(StoreError):
         glance.open_by_channel(tmp_path / "other.db")
+
+
+ZOE = "telegram:700000009"
+
+
+async def waiting(store: Store, chat: bool = True) -> People:
+    """Zoe was given a code, in her chat with the bot."""
+    now = store.clock.now()
+    await store.save(rows.pairing(PairingRow("ABCD2345", ZOE, "Zoe", now, now + 60_000)))
+    if chat:
+        lane = "telegram:700000009"
+        address = Address("telegram", "700000009")
+        await store.save(
+            rows.new_lane(lane, address, True, "", now), rows.lane_setting(lane, "person", ZOE)
+        )
+    people = People(Lists())
+    await people.load(store)
+    return people
+
+
+async def test_who_is_let_in_is_told_in_the_same_commit(tmp_path: Path) -> None:
+    taken: list[Item] = []
+
+    async def take(*items: Item) -> list[bool]:
+        taken.extend(items)
+        return [True]
+
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        people = await waiting(store)
+        let_in = await reports.pair(store, people, " abcd2345", take)
+        assert let_in == {"person": ZOE, "name": "Zoe", "role": "member"}
+        assert people.role(ZOE) is Role.MEMBER
+        (item,) = taken
+        (told,) = item.deliveries
+        assert isinstance(told.part, Part)
+        assert told.part.text.startswith("You are in")
+        assert told.lane == "telegram:700000009"
+        assert [query for query, _ in item.rows] == ["person.save", "pairing.remove"]
+
+
+async def test_who_is_let_in_while_the_gateway_is_down_is_told_by_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        await reports.pair(store, await waiting(store), "ABCD2345")
+        (told,) = await reads.deliveries_open(store)
+        assert told.state is DeliveryState.PENDING
+        assert [row.id for row in await reads.people(store)] == [ZOE]
+        assert await reads.pairings(store) == []
+
+
+async def test_who_is_let_in_without_a_chat_we_know_is_let_in_all_the_same(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        people = await waiting(store, chat=False)
+        await reports.pair(store, people, "ABCD2345")
+        assert people.role(ZOE) is Role.MEMBER
+        assert await reads.deliveries_open(store) == []
+
+
+async def test_a_code_that_is_wrong_or_old_lets_nobody_in(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        people = await waiting(store)
+        await store.save(rows.pairing(PairingRow("WXYZ2345", "telegram:8", "Old", 1, 2)))
+        for code in ("", "ABCD2346", "WXYZ2345"):
+            with pytest.raises(LookupError, match="nobody waits"):
+                await reports.pair(store, people, code)
+        assert await reads.people(store) == []
