@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 MOST = 200  # messages of a thread that are run
 DAY = 24 * 3600 * 1000  # ms; what is older is told, not run
 PAGE, PAGES = 200, 5
-OVERLAP = 60_000  # ms read once more: Slack does not keep the order of what it delivers
+OVERLAP = 60_000  # ms read once more: neither order nor clocks are exact
 TRIES = 4
 LABELS, LABEL_MOST = 10, 60
 _PAUSE = 2.0
@@ -85,7 +85,7 @@ class Backfill:
         """One place that cannot be read keeps no other from it."""
         try:
             await work
-        except (Forbidden, ThreadGone, Refused) as error:
+        except (Forbidden, ThreadGone, Refused, Malformed) as error:
             log.debug("slack: %s cannot be read: %s", what, error)
         except SendError as error:
             self.whole = False
@@ -99,7 +99,10 @@ class Backfill:
             )
         else:
             found = await self._pages(
-                "conversations.history", channel=address.chat, oldest=after, latest=stamp_of(now)
+                "conversations.history",
+                channel=address.chat,
+                oldest=after,
+                latest=stamp_of(now + OVERLAP),
             )
         fresh = [one for one in found if order(str(one.get("ts"))) > order(after)]
         said = await self._said(fresh, address.chat)
@@ -109,7 +112,7 @@ class Backfill:
         """What began there since; threads with a mark are read by themselves."""
         since = stamp_of(marks.since - OVERLAP)
         top = await self._pages(
-            "conversations.history", channel=chat, oldest=since, latest=stamp_of(now)
+            "conversations.history", channel=chat, oldest=since, latest=stamp_of(now + OVERLAP)
         )
         said = await self._said(top, chat)
         for root in top:

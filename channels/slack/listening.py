@@ -124,8 +124,9 @@ class Listener:
         self.report(Connection())
 
     async def _watch(self, socket: Socket) -> None:
-        """Returns when Slack asked to come again; raises NotSent when the connection is lost."""
-        while socket.greeted.is_set():
+        """Returns when the connection is renewed; raises NotSent when the connection is lost."""
+        greetings = socket.greetings
+        while socket.greeted.is_set() and socket.greetings == greetings:
             if not await socket.alive():
                 raise NotSent("the connection to Slack was lost")
             self._tell_reached()

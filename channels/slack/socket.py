@@ -31,6 +31,7 @@ class Socket:
 
     def __init__(self, web: Web, app_token: str, offer: Offer, ping_every: float) -> None:
         self.greeted = asyncio.Event()
+        self.greetings = 0
         self.connections = 1
 
         # As the middleware that is asked first, it alone decides what is acknowledged: the
@@ -96,6 +97,7 @@ class Socket:
         if kind == "hello":
             count = said.get("num_connections")
             self.connections = count if isinstance(count, int) else 1
+            self.greetings += 1
             self.greeted.set()
         elif kind == "disconnect":
             self.greeted.clear()  # the library comes again by itself, and is greeted anew

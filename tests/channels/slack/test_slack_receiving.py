@@ -316,8 +316,10 @@ class TestConnection:
                 await slack.fake.until(lambda: slack.intake.messages)
                 await slack.fake.disconnect("warning")
                 await slack.fake.until(
-                    lambda: len(slack.fake.called("apps.connections.open")) == 3
-                    and len(slack.fake.sockets) == 1
+                    lambda: (
+                        len(slack.fake.called("apps.connections.open")) == 3
+                        and len(slack.fake.sockets) == 1
+                    )
                 )
                 slack.fake.fail("auth.test", "internal_error", 500)
                 slack.fake.cut()

@@ -1,0 +1,273 @@
+"""What was said while nobody listened is read from the history, once, in order, within bounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from channels.slack import backfill
+from channels.slack.fields import stamp_of
+from core.channel import Mark
+from core.messages import Address, Message, Missed
+from tests.channels.slack.conftest import Slack
+from tests.contracts.channel_contract import listening
+from tests.fakes.recording_intake import RecordingIntake
+from tests.fakes.slack import ANA, ANA_DM, BEN, LAB, QUIET
+from tests.fakes.slack_rules import Json
+
+ME = "<@UBOT>"
+HOUR = 3_600_000
+
+
+def now() -> int:
+    return int(time.time() * 1000)
+
+
+class Down:
+    """A workspace in which things are said while nobody listens."""
+
+    def __init__(self, slack: Slack) -> None:
+        self.slack = slack
+        self.intake = slack.intake
+        self.intake.since = now() - 30_000
+        self.intake.places = {f"slack:{LAB}"}
+
+    def says(self, text: str, **fields: object) -> Json:
+        return self.slack.fake.user_says(text, delivered=False, **fields)  # type: ignore[arg-type]
+
+    def known(self, message: Json, channel: str, thread: str = "") -> Address:
+        """The thread of this message was accepted up to it."""
+        address = Address("slack", channel, thread)
+        self.intake.threads[address] = Mark(message["ts"], int(float(message["ts"]) * 1000))
+        return address
+
+    @asynccontextmanager
+    async def up(self) -> AsyncIterator[None]:
+        """Listening, and everything that was missed is read."""
+        before = self.intake.since
+        async with listening(self.slack.channel, self.intake):
+            await self.slack.fake.until(lambda: self.intake.since > before)
+            yield
+
+
+@pytest.fixture
+def down(slack: Slack) -> Down:
+    return Down(slack)
+
+
+async def test_a_direct_message_is_read_after_the_mark_of_its_chat(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.says("new one")
+    down.says("new two")
+    async with down.up():
+        assert down.intake.texts == ["new one", "new two"]
+        assert all(one.direct for one in down.intake.messages)
+
+
+async def test_an_engaged_thread_is_read_without_a_mention(down: Down) -> None:
+    root = down.says(f"{ME} begin", channel=LAB)
+    down.known(root, LAB, root["ts"])
+    down.says("and for last week?", channel=LAB, thread=root["ts"], user=BEN)
+    down.says("shown to all", channel=LAB, thread=root["ts"], subtype="thread_broadcast")
+    async with down.up():
+        assert down.intake.texts == ["and for last week?", "shown to all"]
+        assert {one.address.thread for one in down.intake.messages} == {root["ts"]}
+
+
+async def test_a_new_mention_is_found_with_what_follows_it(down: Down) -> None:
+    down.says("people talk", channel=LAB)
+    root = down.says(f"{ME} look", channel=LAB)
+    down.says("at this", channel=LAB, thread=root["ts"])
+    async with down.up():
+        assert down.intake.texts == ["look", "at this"]
+        assert [one.addressed for one in down.intake.messages] == [True, False]
+
+
+async def test_a_mention_inside_a_new_thread_is_found(down: Down) -> None:
+    root = down.says("a plan", channel=LAB)
+    down.says(f"{ME} what do you think?", channel=LAB, thread=root["ts"])
+    async with down.up():
+        assert "what do you think?" in down.intake.texts
+
+
+async def test_a_new_thread_in_a_direct_chat_is_found(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    thread = down.slack.fake.opens_assistant()
+    down.says("in the new thread", thread=thread)
+    async with down.up():
+        (message,) = down.intake.messages
+        assert message.address == Address("slack", ANA_DM, thread)
+
+
+async def test_a_channel_that_never_listened_missed_nothing(down: Down) -> None:
+    down.intake.since = 0
+    down.says(f"{ME} before my time", channel=LAB)
+    async with down.up():
+        assert down.intake.messages == []
+        assert abs(down.intake.since - now()) < 5000
+        assert not down.slack.fake.called("conversations.history")
+
+
+async def test_our_own_and_other_news_are_not_read(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.says("mine", user="UBOT", bot_id="BBOT")
+    down.says("joined", subtype="channel_join")
+    async with down.up():
+        assert down.intake.accepted == []
+
+
+async def test_what_is_older_than_a_day_is_told_and_not_run(down: Down) -> None:
+    down.intake.since = now() - 72 * HOUR
+    first = down.says("known", ts=stamp_of(now() - 50 * HOUR))
+    where = down.known(first, ANA_DM)
+    for hours in (49, 30):
+        down.says(f"{hours} hours   ago", ts=stamp_of(now() - hours * HOUR))
+    down.says("an hour ago", ts=stamp_of(now() - HOUR))
+    async with down.up():
+        (missed,) = down.intake.of(Missed)
+        assert (missed.address, missed.direct, missed.count) == (where, True, 2)
+        assert missed.labels == ("49 hours ago", "30 hours ago")
+        assert missed.newest - missed.oldest == pytest.approx(19 * HOUR, abs=1000)
+        assert down.intake.texts == ["an hour ago"]
+        assert isinstance(down.intake.accepted[0], Missed)
+
+
+async def test_an_old_mention_is_told_in_its_own_thread(down: Down) -> None:
+    down.intake.since = now() - 72 * HOUR
+    root = down.says(f"{ME} long ago", channel=LAB, ts=stamp_of(now() - 40 * HOUR))
+    down.says("nobody's matter", channel=LAB, ts=stamp_of(now() - 39 * HOUR))
+    async with down.up():
+        (missed,) = down.intake.accepted
+        assert isinstance(missed, Missed)
+        assert missed.address == Address("slack", LAB, root["ts"])
+
+
+async def test_of_very_many_the_newest_are_run_and_the_rest_is_told(
+    down: Down, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backfill, "MOST", 5)
+    monkeypatch.setattr(backfill, "PAGE", 3)  # more than one page has to be read
+    down.known(down.says("old"), ANA_DM)
+    for number in range(12):
+        down.says(f"m{number}")
+    async with down.up():
+        (missed,) = down.intake.of(Missed)
+        assert missed.count == 7
+        assert missed.labels[0] == "m0"
+        assert down.intake.texts == [f"m{number}" for number in range(7, 12)]
+
+
+async def test_what_is_said_now_waits_behind_what_was_missed(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.says("missed")
+    fake = down.slack.fake
+    fake.hang("conversations.history")
+    async with listening(down.slack.channel, down.intake):
+        await fake.until(lambda: fake.called("conversations.history"))
+        live = fake.user_says("live")
+        await fake.until(lambda: fake.envelopes[-1].sent)
+        assert down.intake.texts == []
+        fake.heal()
+        await fake.until(lambda: len(down.intake.texts) == 2)
+        assert down.intake.texts == ["missed", "live"]
+        assert live["ts"] == down.intake.messages[-1].message_id
+
+
+async def test_a_thread_that_is_read_already_does_not_wait_for_others(down: Down) -> None:
+    root = down.says(f"{ME} begin", channel=LAB)
+    down.known(root, LAB, root["ts"])
+    fake = down.slack.fake
+    fake.hang("conversations.history")  # of the place, which comes after its threads
+    async with listening(down.slack.channel, down.intake):
+        await fake.until(lambda: fake.called("conversations.history"))
+        fake.user_says("go on", channel=LAB, thread=root["ts"])
+        await fake.until(lambda: down.intake.texts == ["go on"])
+        fake.heal()
+
+
+async def test_a_slow_down_is_obeyed_and_the_reading_goes_on(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.says("missed")
+    down.slack.fake.fail("conversations.history", "ratelimited", retry_after=9)
+    async with down.up():
+        assert down.intake.texts == ["missed"]
+        assert 9.0 in down.slack.clock.asked
+
+
+async def test_a_place_we_may_not_read_keeps_no_other_from_it(down: Down) -> None:
+    down.intake.places |= {f"slack:{QUIET}", "slack:C0GONE"}
+    down.says(f"{ME} here", channel=LAB)
+    async with down.up():
+        assert down.intake.texts == ["here"]
+
+
+async def test_what_could_not_be_read_is_read_the_next_time(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.says("missed")
+    fake = down.slack.fake
+    fake.fail("conversations.history", "internal_error", 500, times=0)
+    since = down.intake.since
+    async with listening(down.slack.channel, down.intake):
+        await fake.until(lambda: len(fake.called("conversations.history")) >= 8)
+        assert down.intake.since == since
+        fake.heal()
+        fake.cut()
+        await fake.until(lambda: down.intake.texts == ["missed"])
+
+
+async def test_it_is_read_again_when_slack_renews_the_connection(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    fake = down.slack.fake
+    async with down.up():
+        down.says("never delivered")
+        await fake.disconnect("refresh_requested")
+        await fake.until(lambda: down.intake.texts == ["never delivered"])
+
+
+async def test_the_start_of_what_may_be_missed_moves_on_while_all_is_quiet(slack: Slack) -> None:
+    async with listening(slack.channel, slack.intake):
+        await slack.fake.until(lambda: slack.intake.since)
+        slack.intake.since = 1
+        slack.channel._listener._reached_at = -1e9  # type: ignore[union-attr]
+        await slack.fake.until(lambda: slack.intake.since > 1)
+        assert now() - slack.intake.since < 60_000
+
+
+async def test_by_a_clock_that_is_wrong_nothing_is_skipped(down: Down) -> None:
+    class Ahead(type(down.slack.clock)):  # type: ignore[misc]
+        def now(self) -> int:
+            return int(super().now()) + 5 * HOUR
+
+    down.slack.channel._clock = Ahead()
+    down.intake.since = 0
+    async with down.up():
+        assert abs(down.intake.since - now()) < 5000
+
+
+async def test_files_and_names_are_those_of_a_live_message(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    fake = down.slack.fake
+    fake.user_sends(b"x", "a.txt", text="see <@U0BEN>", delivered=False)
+    async with down.up():
+        (message,) = down.intake.messages
+        assert isinstance(message, Message)
+        assert [file.name for file in message.files] == ["a.txt"]
+        assert message.sender_name == "Ana"
+        assert message.sender == f"slack:{ANA}"
+
+
+async def test_nothing_is_read_twice_by_a_second_life(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.says("missed")
+    async with down.up():
+        assert down.intake.texts == ["missed"]
+    again = RecordingIntake(down.intake)
+    before = again.since
+    async with listening(down.slack.channel, again):
+        await down.slack.fake.until(lambda: again.since >= before and again.up)
+        down.slack.fake.user_says("now")
+        await down.slack.fake.until(lambda: again.texts)
+    assert again.texts == ["now"]
