@@ -74,7 +74,7 @@ class LaneGroups:
         """Whether its sender is still sending what this belongs to."""
         if message.album:
             return self._open(message.album, message.sender) is not None
-        return bool(self._open_paste(message.sender) and message.text and not message.files)
+        return _is_text(message) and self._open_paste(message.sender) is not None
 
     def start(self, now: float, limits: ChannelLimits) -> None:
         """Count the quiet time of groups that were found in the store from now on."""
@@ -133,35 +133,42 @@ class LaneGroups:
 
 @dataclass(slots=True)
 class Unclaimed:
-    """Pieces of albums that were not for us so far: the mention may stand at a later picture.
+    """Pieces that were not for us so far: the mention may stand at a later picture of an album, or
+    in a later part of a long text.
 
-    They are known here only, for as long as their album is quiet, and never many.
+    They are known here only, for as long as their group is quiet, and never many.
     """
 
-    _albums: dict[tuple[Address, str, str], _Pieces] = field(default_factory=dict)
+    _groups: dict[tuple[Address, str, str], _Pieces] = field(default_factory=dict)
 
     def keep(self, message: Message, now: float, limits: ChannelLimits) -> None:
+        key, quiet = _group(message), limits.album_quiet
+        pieces = self._groups.pop(key, None)
         if not message.album:
-            return
-        key = _album(message)
-        pieces = self._albums.get(key) or _Pieces(now + limits.gather_most)
-        pieces.until = min(now + limits.album_quiet, pieces.last)
+            if not _is_text(message):
+                return  # what was written before it goes on no further
+            if pieces is None and units(message.text) < limits.paste_units:
+                return
+            quiet = limits.paste_quiet
+        pieces = pieces or _Pieces(now + limits.gather_most)
+        pieces.until = min(now + quiet, pieces.last)
         if len(pieces.messages) < ALBUM_MOST and message.identity not in pieces.identities():
             pieces.messages.append(message)
-        self._albums.pop(key, None)
-        self._albums[key] = pieces  # the newest behind
-        while len(self._albums) > ALBUMS_MOST:
-            del self._albums[next(iter(self._albums))]
+        self._groups[key] = pieces  # the newest behind
+        while len(self._groups) > ALBUMS_MOST:
+            del self._groups[next(iter(self._groups))]
 
     def claim(self, message: Message) -> list[Message]:
-        """What came before this piece of an album, in order; once."""
-        pieces = self._albums.pop(_album(message), None) if message.album else None
+        """What came before this piece of its album or long text, in order; once."""
+        pieces = None
+        if message.album or _is_text(message):
+            pieces = self._groups.pop(_group(message), None)
         return pieces.messages if pieces else []
 
     def forget(self, now: float) -> None:
-        """Let go of albums whose time is over."""
-        for key in [key for key, pieces in self._albums.items() if pieces.until < now]:
-            del self._albums[key]
+        """Let go of groups whose time is over."""
+        for key in [key for key, pieces in self._groups.items() if pieces.until < now]:
+            del self._groups[key]
 
 
 @dataclass(slots=True)
@@ -174,8 +181,13 @@ class _Pieces:
         return {message.identity for message in self.messages}
 
 
-def _album(message: Message) -> tuple[Address, str, str]:
-    return message.address, message.album, message.sender
+def _group(message: Message) -> tuple[Address, str, str]:
+    """Of a person's long texts in a chat there is one at a time."""
+    return message.address, message.album or PASTE, message.sender
+
+
+def _is_text(message: Message) -> bool:
+    return bool(message.text) and not message.files
 
 
 def deadline(entry: Entry, now: float | None, limits: ChannelLimits) -> float:

@@ -104,12 +104,12 @@ class Holding:
         return bool(album) and await self._turn_of(lane.id, album, person) is not None
 
     def keep(self, message: Message) -> None:
-        """Remember a piece that is not for us, in case a later one of its album is."""
+        """Remember a piece that is not for us, in case a later one that belongs to it is."""
         limits = self.ground.limits(message.address.channel)
         self._unclaimed.keep(message, self.ground.clock.monotonic(), limits)
 
     def claim(self, message: Message) -> list[Message]:
-        """The pieces of its album that came before it, without being for us."""
+        """The pieces that came before it, without being for us: of its album, or of its text."""
         return self._unclaimed.claim(message)
 
     def forget(self) -> None:

@@ -299,6 +299,66 @@ async def test_the_rest_of_a_long_text_needs_no_mention(scene: Scene) -> None:
     assert prompt.endswith("x\nthe end")
 
 
+@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_long_text_is_whole_wherever_its_mention_stands(
+    scene: Scene, at: int, together: bool
+) -> None:
+    texts = ["a" * 4000, "b" * 4000, "the end"]
+    parts = [in_group(scene, text, mention=n == at, album="") for n, text in enumerate(texts)]
+    if together:
+        await scene.intake.accept(parts)
+    else:
+        for part in parts:
+            await scene.intake.accept([part])
+            await scene.clock.advance(1.5)
+    await scene.clock.advance(2.1)
+    (turn,) = await scene.turns()
+    assert turn.pieces == 3
+    (prompt,) = await scene.prompts()
+    assert prompt.endswith("a\n" + "\n".join(texts[1:]))
+    await scene.intake.accept(parts)
+    assert len(await scene.turns()) == 1, "delivered again, it is known"
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["quiet", "a short text", "a picture", "somebody else", "a command"],
+)
+async def test_what_was_no_beginning_of_a_text_is_not_taken_for_one(
+    scene: Scene, between: str
+) -> None:
+    long, mine = "a" * 4000, in_group(scene, "for you", mention=True, album="")
+    if between == "a short text":
+        long = "a" * 100
+    sender = BEN if between == "somebody else" else ANA
+    first = in_group(scene, long, sender=sender, album="")
+    await scene.intake.accept([first])
+    if between == "quiet":
+        await scene.clock.advance(2.5)
+    elif between == "a picture":
+        await scene.intake.accept([in_group(scene, album="alb1")])
+        picture = scene.message("look", files=(FileRef("F", FileKind.IMAGE, "a.jpg"),), chat=LAB)
+        await scene.intake.accept([picture])
+    elif between == "a command":
+        mine = in_group(scene, "/status", mention=True, album="")
+    await scene.intake.accept([mine])
+    await scene.clock.advance(2.5)
+    assert [turn.pieces for turn in await scene.turns()] == [1] * (between != "a command")
+    assert not await reads.seen(scene.store, first.identity)
+
+
+async def test_a_text_among_people_that_went_on_for_too_long_is_not_kept_for_ever(
+    scene: Scene,
+) -> None:
+    for _ in range(6):
+        await scene.intake.accept([in_group(scene, "a" * 4000, album="")])
+        await scene.clock.advance(1.0)
+    await scene.intake.accept([in_group(scene, "and you?", mention=True, album="")])
+    await scene.clock.advance(2.5)
+    assert [turn.pieces for turn in await scene.turns()] == [1]
+
+
 def test_what_is_remembered_without_being_for_us_is_bounded() -> None:
     unclaimed, limits = Unclaimed(), ChannelLimits()
     lab = Address("telegram", LAB)
@@ -308,8 +368,8 @@ def test_what_is_remembered_without_being_for_us_is_bounded() -> None:
                 f"{album}:{number}", str(number), lab, ANA, "Ana", "", 0, album=f"a{album}"
             )
             unclaimed.keep(piece, 0.0, limits)
-    assert len(unclaimed._albums) == ALBUMS_MOST
+    assert len(unclaimed._groups) == ALBUMS_MOST
     assert unclaimed.claim(replace(piece, album="a0")) == []
     assert len(unclaimed.claim(piece)) == ALBUM_MOST
     unclaimed.forget(limits.gather_most + 1)
-    assert not unclaimed._albums
+    assert not unclaimed._groups
