@@ -129,11 +129,6 @@ async def message(store: Reader, identity: str) -> MessageRow | None:
     return _first(map(_message, await store.fetch("message.recent", identity=identity)))
 
 
-async def message_by_platform_id(store: Reader, lane: str, message_id: str) -> MessageRow | None:
-    found = await store.fetch("message.by_platform_id", lane=lane, message_id=message_id)
-    return _first(map(_message, found))
-
-
 async def messages_of_lane(store: Reader, lane: str, limit: int) -> list[MessageRow]:
     """The newest messages of a lane, newest first."""
     found = await store.fetch("message.of_lane", lane=lane, limit=limit)
@@ -185,14 +180,6 @@ async def deliveries_held(store: Reader) -> list[Delivery]:
 
 async def deliveries_of(store: Reader, turn: int) -> list[Delivery]:
     return [_delivery(row) for row in await store.fetch("delivery.of_turn", turn=turn)]
-
-
-async def deliveries_of_lane(
-    store: Reader, lane: str, kind: DeliveryKind, limit: int
-) -> list[Delivery]:
-    """The newest deliveries of a kind in a lane, newest first."""
-    found = await store.fetch("delivery.of_lane", lane=lane, kind=kind, limit=limit)
-    return [_delivery(row) for row in found]
 
 
 async def waiting_notices(store: Reader) -> list[Delivery]:

@@ -174,10 +174,6 @@ def messages_join(turn: int, into: int) -> Row:
     return "message.join", {"turn": turn, "into": into}
 
 
-def message_text(identity: str, text: str) -> Row:
-    return "message.text", {"identity": identity, "text": text}
-
-
 def message_edit(identity: str, text: str) -> Row:
     """The message's new text; taken only while it waits and no engine was offered it."""
     return "message.edit", {"identity": identity, "text": text}

@@ -43,9 +43,6 @@ WHERE t.status IN ('waiting', 'starting', 'running') AND t.held = :held AND d.me
     AND d.state = 'sent'
 ORDER BY d.id;
 
--- name: delivery.of_lane
-SELECT * FROM deliveries WHERE lane = :lane AND kind = :kind ORDER BY id DESC LIMIT :limit;
-
 -- name: delivery.waiting_shown
 SELECT * FROM deliveries
 WHERE kind = 'waiting' AND target = '' AND state IN ('pending', 'in_flight', 'sent', 'uncertain')

@@ -78,12 +78,6 @@ UPDATE messages SET turn = :turn WHERE seq = :seq;
 -- phase: 41
 UPDATE messages SET turn = :into WHERE turn = :turn;
 
--- name: message.text
--- phase: 42
--- key: identity
-UPDATE messages SET text = :text WHERE identity = :identity AND (turn IS NULL OR turn IN (
-    SELECT id FROM turns WHERE status IN ('waiting', 'starting', 'running')));
-
 -- name: message.of_turn
 SELECT * FROM messages WHERE turn = :turn ORDER BY seq;
 
@@ -101,10 +95,6 @@ SELECT * FROM messages WHERE identity = :identity AND (turn IS NULL OR turn IN (
 -- What was said in the turns that are not over.
 SELECT m.* FROM turns t JOIN messages m ON m.turn = t.id
 WHERE t.status IN ('waiting', 'starting', 'running') AND t.held = :held ORDER BY m.seq;
-
--- name: message.by_platform_id
-SELECT * FROM messages WHERE message_id = :message_id
-AND turn IN (SELECT id FROM lane_turns WHERE lane = :lane) ORDER BY seq LIMIT 1;
 
 -- name: message.of_lane
 SELECT * FROM messages WHERE turn IN (
