@@ -10,7 +10,16 @@ from collections import OrderedDict
 
 from channels.slack.blocks import TEXT_MOST, caption, content, cut
 from channels.slack.errors import LIBRARY, translate
-from channels.slack.fields import Json, Malformed, maybe, milliseconds, objects, stamp_of, string
+from channels.slack.fields import (
+    Json,
+    Malformed,
+    maybe,
+    milliseconds,
+    needed,
+    objects,
+    stamp_of,
+    string,
+)
 from channels.slack.files import shared_as, upload
 from channels.slack.pace import Pace
 from channels.slack.status import Status
@@ -23,6 +32,7 @@ from core.channel import (
     Done,
     Find,
     MessageGone,
+    NotSent,
     OpenThread,
     RateLimited,
     React,
@@ -117,7 +127,7 @@ class Calls:
             **shown,
         )
         try:
-            return Done(string(sent, "ts"))
+            return Done(needed(sent, "ts"))
         except Malformed as caught:
             raise Uncertain(f"chat.postMessage: {caught}") from None
 
@@ -145,7 +155,10 @@ class Calls:
 
     async def _send_file(self, action: SendFile) -> Done:
         await self._status.settle(action.address)
-        ident = await upload(self._web, action.path, action.name)
+        try:
+            ident = await upload(self._web, action.path, action.name)
+        except Uncertain as error:  # an upload alone shows nothing to anybody
+            raise NotSent(str(error)) from None
         self._uploads[action.nonce] = ident
         if len(self._uploads) > UPLOADS_KEPT:
             self._uploads.popitem(last=False)
@@ -213,7 +226,7 @@ class Calls:
             return Done()
         try:
             url, channel, user, thread = json.loads(action.press)
-        except ValueError:
+        except (ValueError, TypeError):
             raise Refused("this press cannot be answered") from None
         text = escape(cut(clean(action.text), TEXT_MOST))
         if url and await self._respond(str(url), text, str(thread)):
