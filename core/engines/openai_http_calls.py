@@ -24,6 +24,7 @@ from core.engines.openai_http_words import (
     STILL_TOO_LONG,
     Option,
     cut_off,
+    effort_left_out,
     explained,
     interrupted,
     unreachable,
@@ -86,6 +87,7 @@ class Calls:
         self._talk = talk
         self._stop = stop
         self._bare = False  # the server would not say what it minds
+        self._left_out: set[Option] = set()  # for this turn only
         self._shortened = False
         self.model = request.model or engine.model
         self.sent = False  # something of the prompt may have left
@@ -110,7 +112,10 @@ class Calls:
                     await self._shorten()
                     yield Text(LEFT_OUT)
                     continue
-                if self._does_without(fault, ask):
+                without = self._does_without(fault, ask)
+                if without is not None:
+                    if without:
+                        yield Text(without)
                     continue
                 words = explained(fault, self._engine.server.host, self.model)
                 await self._pause(tries, fault.wait, words, fault.transient)
@@ -129,20 +134,24 @@ class Calls:
 
     def _ask(self, tools: Sequence[Tool]) -> Ask:
         """The call with all that this server is not known to refuse."""
-        server = self._engine.server
         return Ask(
             model=self.model,
             turn=self._request.turn,
             folder=self._request.folder,
             history=fitting(self._talk.said, self._engine.bounds.context),
-            options={
-                option
-                for option in Option
-                if server.knows(self.model, option) and not (self._bare and option in EXTRAS)
-            },
+            options={option for option in Option if self._may_use(option)},
             tools=tools,
             effort=self._request.effort,
         )
+
+    def _may_use(self, option: Option) -> bool:
+        if option in self._left_out or (self._bare and option in EXTRAS):
+            return False
+        return self._engine.server.takes(self.model, option, self._value(option))
+
+    def _value(self, option: Option) -> str:
+        """A server that refuses one effort may take another."""
+        return self._request.effort if option is Option.EFFORT else ""
 
     async def _listen(self, ask: Ask) -> AsyncGenerator[Text | Thought, None]:
         """One request and its answer. Raises Refused, Lost, Malformed and NotSent."""
@@ -170,6 +179,8 @@ class Calls:
                 yield said
         for said in reply.rest():
             yield said
+        if frames.whole and not reply.chosen:
+            raise Malformed("its answer holds none")
         if not (frames.done or frames.whole or reply.finish):
             raise Lost(unreachable(server.host, "it ended the connection without an answer"))
 
@@ -178,20 +189,23 @@ class Calls:
         if self.reply.error is not None:
             raise self._engine.server.refusal(self.reply.error)
 
-    def _does_without(self, fault: Refused, ask: Ask) -> bool:
-        """Whether the same can be asked for with less."""
+    def _does_without(self, fault: Refused, ask: Ask) -> str | None:
+        """Whether the same can be asked for with less: None, or what people are told of it."""
         used = set(ask.options)
         if not ask.tools:
             used.discard(Option.TOOLS)
         if not ask.effort:
             used.discard(Option.EFFORT)
         if option := fault.names(used):
-            self._engine.server.remember(self.model, option)
-            return True
+            if fault.only_now:
+                self._left_out.add(option)
+            else:
+                self._engine.server.remember(self.model, option, self._value(option))
+            return effort_left_out(self.model, ask.effort) if option is Option.EFFORT else ""
         if fault.status in (400, 422) and not self._bare and used & EXTRAS:
             self._bare = True  # for this turn only: it may have been something else
-            return True
-        return False
+            return ""
+        return None
 
     async def _shorten(self) -> None:
         if self._shortened or not await self._talk.shorten():

@@ -21,6 +21,8 @@ from typing import Any
 from core.engines.acp_plain import Json, items
 
 CUT_OFF = "(This was cut off.)"
+LEFT_OUT = "(Left out, because it was too long. Ask for it again if you need it.)"
+_EMPTY = 60  # tokens of an answer of which nothing can be spared
 IMAGE = "image_file"  # a picture is kept as its path, and read when it is sent
 IMAGE_TOKENS = 1000
 _SESSION = re.compile(r"chat-[0-9a-f]{16}")
@@ -118,21 +120,44 @@ def turns_of(history: Iterable[Said]) -> list[list[Said]]:
 
 
 def fitting(history: Sequence[Said], most: int) -> list[Said]:
-    """The newest turns, whole, that are at most so many tokens; always the last one."""
+    """The newest turns, whole, that are at most so many tokens; always the last one.
+
+    Where that one is larger by itself, its oldest answers of tools are emptied.
+    """
     kept: list[list[Said]] = []
     for turn in reversed(turns_of(history)):
-        most -= tokens(turn)
-        if kept and most < 0:
+        size = tokens(turn)
+        if kept and size > most:
             break
+        if size > most:
+            return _emptied(turn, size - most)
+        most -= size
         kept.insert(0, turn)
     return [said for turn in kept for said in turn]
 
 
 def newer_half(history: Sequence[Said]) -> list[Said]:
-    """Without the older half of the turns; of a single turn nothing can be left out."""
+    """Without the older half of the turns; of a single one, only its tools' newest answer stays.
+
+    Where that is the only one, it goes as well.
+    """
     turns = turns_of(history)
-    first = (len(turns) + 1) // 2 if len(turns) > 1 else 0
-    return [said for turn in turns[first:] for said in turn]
+    if len(turns) == 1:
+        answers = [said for said in turns[0] if said.message.get("role") == "tool"]
+        return _emptied(turns[0], tokens(answers[:-1] or answers))
+    return [said for turn in turns[(len(turns) + 1) // 2 :] for said in turn]
+
+
+def _emptied(turn: Sequence[Said], excess: int) -> list[Said]:
+    """The same turn without the oldest answers of tools, until so many tokens are spared."""
+    made = []
+    for said in turn:
+        if excess > 0 and said.message.get("role") == "tool" and tokens([said]) > _EMPTY:
+            spared = Said(said.turn, {**said.message, "content": LEFT_OUT})
+            excess -= tokens([said])
+            said = spared
+        made.append(said)
+    return made
 
 
 def tokens(history: Iterable[Said]) -> int:

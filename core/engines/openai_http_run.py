@@ -51,7 +51,7 @@ class ChatRun:
         self._claims = (f"{request.turn}",) if request.read_only else _claims(request)
         self._begun = False
         self._stop = Stop()
-        self._talk = Talk(engine.histories, request)
+        self._talk = Talk(engine.histories, request, engine.bounds.context)
         self._calls = Calls(engine, request, self._talk, self._stop)
         self._steers: list[SteerSettled] = []
         self._usage = Usage()

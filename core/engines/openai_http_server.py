@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from core.clock import Clock
 from core.engines.acp_plain import Json
@@ -48,16 +50,17 @@ class Server:
         self._patience = patience  # seconds without a byte, also before the first one
         self._client: httpx.AsyncClient | None = None
         self._making = asyncio.Lock()
-        self._refuses: set[tuple[str, Option]] = set()  # by model
+        self._refuses: set[tuple[str, Option, str]] = set()  # by model; of effort, each level
         self.host = host_of(base_url)
 
-    def knows(self, model: str, option: Option) -> bool:
+    def takes(self, model: str, option: Option, value: str = "") -> bool:
         """Whether it may be asked for this; True until it refused."""
-        return (model, option) not in self._refuses
+        return (model, option, value) not in self._refuses
 
-    def remember(self, model: str, option: Option) -> None:
-        log.info("%s refuses %s for %s; it is left out from now on", self.host, option, model)
-        self._refuses.add((model, option))
+    def remember(self, model: str, option: Option, value: str = "") -> None:
+        what = f"{option} {value}".strip()
+        log.info("%s refuses %s for %s; it is left out from now on", self.host, what, model)
+        self._refuses.add((model, option, value))
 
     def refusal(self, told: Json) -> Refused:
         """An error that came in place of an answer, or in the middle of it."""
@@ -112,7 +115,12 @@ class Server:
     async def _opened(self) -> httpx.AsyncClient:
         async with self._making:
             if self._client is None:
-                self._client = await asyncio.to_thread(self._make)
+                try:
+                    self._client = await asyncio.to_thread(self._make)
+                except (ImportError, ValueError, OSError) as fault:
+                    log.error("no connection to %s can be made: %r", self.host, fault)
+                    why = "its key, or a proxy or certificates of the environment, cannot be used"
+                    raise NotSent(unreachable(self.host, why)) from fault
             return self._client
 
     def _make(self) -> httpx.AsyncClient:
@@ -123,9 +131,16 @@ class Server:
             timeout=library.Timeout(self._patience, connect=CONNECT_SECONDS),
             # Certificates of all the world cost megabytes; a plain connection checks none.
             verify=not self._base.startswith("http://"),
+            # No proxy that the environment names leads to a server on this machine.
+            trust_env=not _on_this_machine(self._base),
             limits=library.Limits(max_connections=None, max_keepalive_connections=8),
         )
         return client
+
+
+def _on_this_machine(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
 async def _start_of(response: Any) -> bytes:
@@ -142,7 +157,10 @@ def _reason(fault: Exception) -> str:
     cause: BaseException | None = fault
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:
-            return cause.strerror[:1].lower() + cause.strerror[1:]
+            said = cause.strerror
+            if said.startswith("Connect call failed") and cause.errno:
+                said = os.strerror(cause.errno)  # the event loop's words hide why
+            return said[:1].lower() + said[1:]
         cause = cause.__cause__ or cause.__context__
     return "there is no connection"
 

@@ -16,6 +16,7 @@ from core.engines.acp_plain import Json, as_sent, items, mapping, name, whole_nu
 from core.engines.base import Text, Thought
 
 MOST = 16 * 1024 * 1024  # bytes of one event, and of a plain body
+LINES_MOST = 50  # over which one object may go
 CALLS_MOST = 64  # tools asked for in one reply
 ARGUMENTS_MOST = 1_000_000  # characters of one call's arguments
 _OPEN, _CLOSE = "<think>", "</think>"
@@ -32,9 +33,10 @@ class Frames:
         self.done = False  # the end mark came
         self.whole = False  # it was no stream but one answer
         self._pending: list[bytes] = []  # of a line without its end
-        self._held = b""  # data that is no object yet: it may go on in the next line
+        self._held: list[bytes] = []  # data that is no object yet: it may go on in the next line
         self._plain: list[bytes] = []  # lines that are no event: perhaps a plain body
-        self._size = 0
+        self._size = 0  # bytes that are held here
+        self._kept = 0  # bytes of the plain lines
         self._error = False  # the event is named an error
 
     def feed(self, data: bytes) -> Iterator[Json]:
@@ -42,11 +44,11 @@ class Frames:
         for line in lines:
             self._pending.append(line)
             whole = b"".join(self._pending)
-            self._pending, self._size = [], len(self._held) + sum(map(len, self._plain))
+            self._pending.clear()
             yield from self._line(whole)
         self._pending.append(rest)
-        self._size += len(data)
-        if self._size > MOST:
+        self._size = sum(map(len, self._pending)) if lines else self._size + len(rest)
+        if self._size + self._kept > MOST:
             raise Malformed("it sent a piece that is too large")
 
     def close(self) -> Iterator[Json]:
@@ -73,6 +75,7 @@ class Frames:
                 return  # a comment that keeps the connection alive, or nothing of ours
             case _ if line.strip():
                 self._plain.append(line)
+                self._kept += len(line)
 
     def _data(self, value: bytes) -> Iterator[Json]:
         if value == b"[DONE]":
@@ -80,12 +83,13 @@ class Frames:
         elif value:
             found = parsed(value)
             if found is None and self._held:
-                value = self._held + b"\n" + value
-                found = parsed(value)
+                found = parsed(b"\n".join((*self._held, value)))
             if found is None:
-                self._held = value
+                self._held.append(value)
+                if len(self._held) > LINES_MOST or sum(map(len, self._held)) > MOST:
+                    raise Malformed("a piece of its answer is not JSON")
                 return
-            self._held = b""
+            self._held.clear()
             named, self._error = self._error, False
             yield {"error": found} if named and "error" not in found else found
 
@@ -119,6 +123,7 @@ class Reply:
     tokens_in: int = 0
     tokens_out: int = 0
     begun: bool = False  # something of it was shown
+    chosen: bool = False  # there was a choice in it, so it is an answer
     _thinking: _Thinking = field(default_factory=lambda: _Thinking())
 
     def take(self, chunk: Json) -> Iterator[Text | Thought]:
@@ -128,6 +133,7 @@ class Reply:
             return
         self._count(chunk.get("usage"))
         for choice in items(chunk.get("choices"))[:1]:
+            self.chosen = True
             said = mapping(choice.get("delta")) or mapping(choice.get("message"))
             for key in ("reasoning_content", "reasoning"):
                 if thought := _joined(said.get(key)):

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 
 from core.engines.base import Request
-from core.engines.openai_http_history import Histories, Said, newer_half
+from core.engines.openai_http_history import Histories, Said, fitting, newer_half, tokens
 from core.engines.openai_http_stream import ToolCall
 
 log = logging.getLogger("laneway.engine")
@@ -28,8 +28,9 @@ class Unkept(Exception):
 class Talk:
     """What was said so far, in memory and on the disk."""
 
-    def __init__(self, histories: Histories, request: Request) -> None:
+    def __init__(self, histories: Histories, request: Request, most: int) -> None:
         self._histories = histories
+        self._most = most  # tokens that are ever sent of it
         self._turn = request.turn
         self._asked_for = request.session
         self._aside = request.read_only
@@ -48,9 +49,10 @@ class Talk:
         found = self._histories.read(self._asked_for)
         # A turn that runs again begins anew.
         self.said = [said for said in found or () if said.turn != self._turn]
+        if tokens(self.said) > 2 * self._most:  # what is never sent again need not be kept
+            self.said = fitting(self.said, self._most)
         if self._aside:
             self.session = f"side-{self._turn}"
-            self.said = list(found or ())
         elif found is None:
             self.session = self._histories.begin()
         else:
@@ -81,7 +83,7 @@ class Talk:
     async def shorten(self) -> bool:
         """Leave out the older half; False when there is none."""
         shorter = newer_half(self.said)
-        if len(shorter) == len(self.said):
+        if shorter == self.said:
             return False
         self.said = shorter
         if not self._aside:

@@ -6,6 +6,7 @@ Pure: a status and a body in, a meaning and plain words out. No key is ever part
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from core.engines.acp_plain import Json, as_sent, mapping, words
 
 TOLD_MOST = 300  # characters of a server's own words
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]+)?")
 _CUT = " Say “go on” to have the rest."
 CUT_OFF = "The answer was cut off: the connection to the model's server ended before it did."
 TOO_MANY_ROUNDS = (
@@ -48,6 +50,11 @@ _TOO_LONG = (
     "maximum context", "too many tokens", "prompt is too long", "input is too long",
     "exceeds the available context", "max_model_len", "reduce the length",
 )  # fmt: skip
+_NO_MODEL = ("not found", "does not exist", "unknown model", "invalid model", "no such model")
+_THIS_ONE = (  # it is not the option that is refused, but what was given this time
+    "invalid image", "unsupported image", "could not process", "image size", "too large",
+    "failed to load image", "image data",
+)  # fmt: skip
 _SPENT = ("insufficient_quota", "insufficient quota", "exceeded your current quota", "billing")
 
 
@@ -81,7 +88,15 @@ class Refused(Exception):
     @property
     def too_long(self) -> bool:
         told = f"{self.code} {self.said}".lower()
-        return self.status in (0, 400, 413, 422, 500) and any(word in told for word in _TOO_LONG)
+        return self.status == 413 or (
+            self.status in (0, 400, 422, 500) and any(word in told for word in _TOO_LONG)
+        )
+
+    @property
+    def only_now(self) -> bool:
+        """Whether it minds what was given this time, and may take another of its kind."""
+        told = f"{self.code} {self.said}".lower()
+        return any(word in told for word in _THIS_ONE)
 
     def names(self, used: Iterable[Option]) -> Option | None:
         """The option among the used ones that it refuses."""
@@ -127,14 +142,11 @@ def _harmless(text: str, secret: str) -> str:
 
 def wait(headers: Json, now: int) -> float | None:
     """Seconds that an answer asks to wait: a number, or a date."""
-    told = as_sent(headers.get("retry-after-ms")).strip()
+    exact, told = (as_sent(headers.get(key)).strip() for key in ("retry-after-ms", "retry-after"))
     try:
-        if told:
-            return max(0.0, float(told) / 1000)
-        told = as_sent(headers.get("retry-after")).strip()
-        if not told:
-            return None
-        if told.replace(".", "", 1).isdigit():
+        if _NUMBER.fullmatch(exact):
+            return float(exact) / 1000
+        if _NUMBER.fullmatch(told):
             return float(told)
         from email.utils import parsedate_to_datetime  # slow to load, and rarely needed
 
@@ -166,7 +178,9 @@ def explained(fault: Refused, host: str, model: str) -> str:
                 f"The model's server {host} does not let this key use {model}. Ask an admin to "
                 f"check LANEWAY_OPENAI_API_KEY and LANEWAY_OPENAI_MODEL.{said}"
             )
-        case 404 if "model" in about:
+        case 400 | 404 | 422 if "model" in about and (
+            fault.status == 404 or any(word in about for word in _NO_MODEL)
+        ):
             return (
                 f"The model's server {host} does not know the model {model}. Choose another with "
                 f"/model, or ask an admin to check LANEWAY_OPENAI_MODEL.{said}"
@@ -240,6 +254,10 @@ def finished(reason: str) -> str:
         case "error":
             return "The model's server ended the answer with an error." + _CUT
     return ""
+
+
+def effort_left_out(model: str, effort: str) -> str:
+    return f"({model} does not take the effort “{effort}”, so it goes without. See /effort.)\n\n"
 
 
 def host_of(address: str) -> str:

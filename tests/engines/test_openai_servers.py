@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.engines.base import Finished, Text, Thought, ToolStarted, Unsent, Usage
+from core.engines.base import Attachment, Finished, Text, Thought, ToolStarted, Unsent, Usage
 from core.engines.openai_http import Bounds
 from core.turns import Result
 from tests.engines.chats import KEY, Chats, tools, used
@@ -173,6 +173,13 @@ async def test_a_stream_without_a_word_is_tried_again(chats: Chats) -> None:
     assert len(chats.server.seen) == 2
 
 
+@pytest.mark.parametrize("body", [{}, {"message": "hi"}, {"choices": []}])
+async def test_json_without_an_answer_ends_the_turn_with_words(chats: Chats, body: Body) -> None:
+    play = await chats.say("hello", whole(**body))
+    assert isinstance(play.last, Finished)
+    assert play.last.result is Result.FAILED
+
+
 async def test_what_is_no_answer_at_all_ends_the_turn_with_words(chats: Chats) -> None:
     play = await chats.say("hello", frames(b"<html>Welcome to the router</html>"))
     assert isinstance(play.last, Finished)
@@ -295,13 +302,33 @@ async def test_what_a_server_refuses_is_left_out_and_remembered(
 ) -> None:
     stubborn = grumbles(option, message, status)
     play = await chats.say("hello", stubborn, stubborn, effort="high")
-    assert play.text == "fine"
+    assert play.text.endswith("fine")
     assert play.last == DONE_WELL
     assert len(chats.server.seen) == 2
     assert chats.waited == []
     again = await chats.say("hello", stubborn, effort="high", session=play.started.session)
     assert again.text == "fine"
     assert len(chats.server.seen) == 3, "it is not asked for again"
+
+
+async def test_a_person_is_told_once_that_an_effort_is_not_taken(chats: Chats) -> None:
+    stubborn = grumbles("xhigh", "Unsupported value: 'reasoning_effort' does not take 'xhigh'")
+    play = await chats.say("hello", stubborn, stubborn, effort="xhigh")
+    assert play.text.startswith(f"({MODEL} does not take the effort “xhigh”")
+    assert "/effort" in play.text
+    again = await chats.say("hello", stubborn, effort="xhigh")
+    assert again.text == "fine"
+    await chats.say("hello", effort="high")
+    assert chats.last.body["reasoning_effort"] == "high", "another may well be taken"
+
+
+async def test_a_picture_that_is_refused_does_not_cost_the_next_one(chats: Chats) -> None:
+    (chats.folder / "a.png").write_bytes(b"png")
+    picture = [Attachment(chats.folder / "a.png", "image/png")]
+    await chats.say("look", refuses(400, "Invalid image data"), says("no"), attachments=picture)
+    assert "image_url" not in json.dumps(chats.last.body)
+    await chats.say("look", attachments=picture)
+    assert "image_url" in json.dumps(chats.last.body)
 
 
 async def test_another_model_is_asked_anew(chats: Chats) -> None:
@@ -357,6 +384,7 @@ async def test_effort_and_model_are_those_of_the_turn(chats: Chats) -> None:
         (403, "no", "LANEWAY_OPENAI_API_KEY"),
         (404, f"The model {MODEL} does not exist", "LANEWAY_OPENAI_MODEL"),
         (404, "", "LANEWAY_OPENAI_BASE_URL"),
+        (413, "Request Entity Too Large", "Shorten the message"),
         (429, "You exceeded your current quota, check billing", "used up"),
         (301, "", "LANEWAY_OPENAI_BASE_URL"),
         (418, "I am a teapot", "I am a teapot"),
@@ -380,6 +408,28 @@ async def test_a_refusal_names_what_to_mend_and_never_the_key(
     assert chats.last.headers["Authorization"] == f"Bearer {KEY}"
 
 
+async def test_a_model_that_is_refused_as_a_bad_request_is_named(chats: Chats) -> None:
+    play = await chats.say("hello", *[refuses(400, f"invalid model: {MODEL}")] * 2)
+    assert isinstance(play.last, Finished)
+    assert "LANEWAY_OPENAI_MODEL" in play.last.error
+
+
+async def test_a_key_that_no_header_can_hold_is_told(chats: Chats) -> None:
+    chats.engine(key="schlüssel-ключ")
+    play = await chats.say("hello")
+    assert isinstance(play.last, Unsent)
+    assert "its key" in play.last.error
+    assert "ключ" not in play.last.error
+
+
+async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    chats: Chats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    play = await chats.say("hello")
+    assert play.last == DONE_WELL
+
+
 async def test_without_a_key_none_is_sent(chats: Chats) -> None:
     chats.engine(key="")
     await chats.say("hello")
@@ -398,7 +448,7 @@ async def test_a_server_that_is_not_there_leaves_the_prompt_unsent(chats: Chats)
     chats.engine(base_url="http://127.0.0.1:9/v1")
     play = await chats.say("hello")
     assert isinstance(play.last, Unsent)
-    assert "127.0.0.1:9" in play.last.error
+    assert "127.0.0.1:9 cannot be reached: connection refused." in play.last.error.lower()
     assert "LANEWAY_OPENAI_BASE_URL" in play.last.error
 
 

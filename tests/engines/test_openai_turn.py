@@ -150,6 +150,41 @@ async def test_the_oldest_turns_go_first_and_whole(chats: Chats) -> None:
     assert roles.count("tool") == roles.count("user")
 
 
+async def test_a_turn_that_is_too_long_by_itself_loses_its_oldest_tool_answers(
+    chats: Chats,
+) -> None:
+    (chats.folder / "a.txt").write_text("apples " * 300)
+    chats.engine(bounds=Bounds(context=1500))
+    look = calls(("read_file", {"path": "a.txt"}))
+    play = await chats.say("look", look, look, look, says("seen"))
+    assert play.last == DONE_WELL
+    answers = [str(answer)[:8] for answer in told(chats, "tool")]
+    assert answers == ["(Left ou", "(Left ou", "apples a"]
+
+
+async def test_a_server_that_finds_a_single_turn_too_long_gets_less_of_its_tools(
+    chats: Chats,
+) -> None:
+    (chats.folder / "a.txt").write_text("apples " * 300)
+    look = calls(("read_file", {"path": "a.txt"}))
+    play = await chats.say("look", look, look, refuses(413), says("seen"))
+    assert play.last == DONE_WELL
+    assert "left out" in play.text
+    assert [str(answer)[:8] for answer in told(chats, "tool")] == ["(Left ou", "apples a"]
+
+
+async def test_a_history_does_not_grow_for_ever(chats: Chats) -> None:
+    chats.engine(bounds=Bounds(context=1000))
+    session = ""
+    for number in range(12):
+        play = await chats.say(f"{number} " + "word " * 200, session=session)
+        session = play.started.session
+    (file,) = (chats.home / "engines" / "openai" / "sessions").iterdir()
+    assert file.stat().st_size < 12_000
+    assert str(told(chats)[-1]).startswith("11 ")
+    assert len(told(chats)) < 4
+
+
 async def test_an_id_that_is_no_session_reads_no_file(chats: Chats) -> None:
     (chats.home / "engines" / "openai" / "sessions").mkdir(parents=True)
     (chats.home / "secret.jsonl").write_text('{"turn": 1, "role": "user", "content": "x"}\n')
