@@ -26,14 +26,14 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9_+\-.#]{1,40}")
 
 _SPECIAL = re.compile(
     r"""
-    (?P<address>https?://[^\s<>`|\\\[\]]+)
+    (?P<address>https?://[^\s\x00-\x1f\x7f<>`|\\\[\]]+)
     | (?P<kept><t:-?\d{1,17}(?::[tTdDfFRsS])?> | <a?:\w{2,32}:\d{1,20}>)
     | (?P<ping>@(?=everyone|here) | <(?=[@\#/] | id:))
-    | (?P<escaped>[\\*`_] | ~~+ | \|\|+ | \](?=\())
+    | (?P<escaped>[\\*`_] | ~+ | \|\|+ | \](?=\())
     """,
     re.VERBOSE,
 )
-_FIRST = re.compile(r"(?:\#{1,3}|-\#|>>>|>|[-+*]|\d{1,9}\.)(?=\s|$)")
+_FIRST = re.compile(r">|(?:\#{1,3}|-\#|[-+*]|\d{1,9}\.)(?=\s|$)")
 _BROADCAST = re.compile("@(?=everyone|here)")
 _ODD = {"|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C"}
 
@@ -78,12 +78,13 @@ class _Discord:
             done = found.end()
         return "".join([*parts, whole[done:stop]])
 
-    def sign(self, whole: str, span: Span, before: str) -> str:
+    def sign(self, whole: str, span: Span, before: str, inside: list[Kind]) -> str:
         if span.kind is not Kind.ITALIC:
             return _SIGNS[span.kind]
-        after = whole[span.stop : span.stop + 1]
-        inside_word = before.isalnum() or after.isalnum() or "_" in (before, after)
-        return "*" if inside_word else "_"
+        # Inside bold, signs unlike those of bold, if nothing there is or holds such a sign.
+        text = whole[span.start : span.stop]
+        sides = _ends_word(before[-1:]) and _ends_word(whole[span.stop : span.stop + 1])
+        return "_" if Kind.BOLD in inside and sides and not {"_", "/"} & set(text) else "*"
 
     def code(self, text: str) -> str:
         if "`" not in text:
@@ -116,7 +117,8 @@ class _Discord:
         return "- " if item.detail == "• " else item.detail
 
     def apart(self, before: str, after: str) -> bool:
-        return before[-1:] in "*_~" and after[:1] in "*_~"
+        sign = after[:1]
+        return sign in ("*", "_", "~") and before[-1:] == sign and before[-2:-1] != "\\"
 
 
 def _quiet(whole: str, found: re.Match[str], italic: bool) -> str:
@@ -134,7 +136,13 @@ def _quiet(whole: str, found: re.Match[str], italic: bool) -> str:
         return text
     if text == "*" and before.isspace() and after.isspace():
         return text
+    if text == "~" and not before.strip() and (after.isalnum() or after == "/"):
+        return text  # about so many, or a path
     return "".join("\\" + sign for sign in text)
+
+
+def _ends_word(sign: str) -> bool:
+    return not sign or sign.isspace() or (sign.isascii() and not sign.isalnum() and sign != "_")
 
 
 def _target(target: str) -> str:

@@ -40,7 +40,7 @@ def named(data: Any) -> tuple[str, Any]:
 
 # Addresses written as they are ------------------------------------------------------------
 
-_ADDRESS = re.compile(rb"https?://[^\s<>`\"|\\\[\]]+")
+_ADDRESS = re.compile(rb"https?://[^\x00-\x20\x7f<>`\"|\\\[\]]+")
 _KEPT = frozenset({"Link", "Image", "CodeBlock", "HtmlBlock"})
 
 
@@ -57,7 +57,7 @@ def keep_addresses(source: str) -> str:
     done = 0
     for start, stop in _outside(found, _kept(source)):
         stop = _trimmed(raw, start, stop)
-        if set(raw[start:stop]) & set(b"_*~"):
+        if set(raw[start:stop]) & set(b"_*~") and raw[start - 1 : start] != b"\\":
             parts += [raw[done:start], b"<", raw[start:stop], b">"]
             done = stop
     return b"".join([*parts, raw[done:]]).decode()

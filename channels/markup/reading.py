@@ -164,6 +164,7 @@ class _Reader:
             case "Item":
                 self._end_item()
                 self._column -= self._indents.pop()
+                self._fresh = False  # the marker of an empty item has a line of its own
             case "Link" | "Image":
                 self._end_link()
             case _ if tag in _FORMATS:
@@ -174,6 +175,8 @@ class _Reader:
             self._inside = False
 
     def _item(self, start: int) -> None:
+        if self._fresh and self._item_at is not None:
+            self._mark_item(self._item_at, len(self._lists) - 1)  # it holds nothing but this list
         self._begin(start)
         number = self._lists[-1]
         marker = "• " if number is None else f"{number}. "
@@ -188,8 +191,12 @@ class _Reader:
     def _end_item(self) -> None:
         """Mark an item from its marker to the end of its first block, if there is any text."""
         at, self._item_at = self._item_at, None
-        if Kind.ITEM in self._blocks and at is not None and self._size > at + len(self._marker):
-            self._spans.append(Span(Kind.ITEM, at, self._size, self._marker, len(self._lists)))
+        if at is not None and self._size > at + len(self._marker):
+            self._mark_item(at, len(self._lists))
+
+    def _mark_item(self, at: int, level: int) -> None:
+        if Kind.ITEM in self._blocks:
+            self._spans.append(Span(Kind.ITEM, at, self._size, self._marker, level))
 
     def _open_heading(self, level: int) -> None:
         if Kind.HEADING in self._blocks and self._item_at is None and level <= _HEADINGS:

@@ -94,7 +94,7 @@ class _Mrkdwn:
     def literal(self, whole: str, start: int, stop: int, first: bool, inside: list[Kind]) -> str:
         return escaped(whole[start:stop])
 
-    def sign(self, whole: str, span: Span, before: str) -> str:
+    def sign(self, whole: str, span: Span, before: str, inside: list[Kind]) -> str:
         return _SIGNS[span.kind]
 
     def code(self, text: str) -> str:
@@ -118,4 +118,5 @@ class _Mrkdwn:
         return item.detail
 
     def apart(self, before: str, after: str) -> bool:
-        return bool(before) and (before.isalnum() or after.isalnum() or before in "*_~")
+        last = before[-1:]
+        return last.isalnum() or after[:1].isalnum() or last in ("*", "_", "~")

@@ -17,7 +17,9 @@ Element = dict[str, Any]
 
 _STYLES = {Kind.BOLD: "bold", Kind.ITALIC: "italic", Kind.STRIKE: "strike", Kind.CODE: "code"}
 _DEEPEST = 8  # Slack indents no further
-_ADDRESS = re.compile(r"https?://[^\s<>`\"|\\\[\]]*[^\s<>`\"|\\\[\].,;:!?'*_~()]", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"https?://[^\s\0-\x1f<>`\"|\\\[\]]*[^\s\0-\x1f<>`\"|\\\[\].,;:!?'*_~()]", re.IGNORECASE
+)
 _INDENTED = re.compile(r"\n +")
 _LANGUAGE = re.compile(
     "c|cpp|csharp|css|diff|dockerfile|go|html|java|javascript|json|kotlin|markdown|php|python|ruby"

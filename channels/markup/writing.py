@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from channels.markup.styled import ALONE, INLINE, Kind, Span, Styled, ordered
+from channels.markup.styled import ALONE, INLINE, Kind, Span, Styled
 
 APART = "\u200b"  # takes no room, and ends a word
 
@@ -38,8 +38,8 @@ class Dialect(Protocol):
     def literal(self, whole: str, start: int, stop: int, first: bool, inside: list[Kind]) -> str:
         """``whole[start:stop]`` so that it is shown as it is; ``first`` on its line or not."""
 
-    def sign(self, whole: str, span: Span, before: str) -> str:
-        """What opens and closes bold and the like; ``before`` is the sign it will stand after."""
+    def sign(self, whole: str, span: Span, before: str, inside: list[Kind]) -> str:
+        """What opens and closes bold and the like; ``before`` is what it will stand after."""
 
     def code(self, text: str) -> str: ...
 
@@ -55,12 +55,12 @@ class Dialect(Protocol):
         """What a list item begins with."""
 
     def apart(self, before: str, after: str) -> bool:
-        """Whether a sign needs something between itself and its neighbour."""
+        """Whether a sign needs something between itself and its neighbour on its line."""
 
 
 def pieces(styled: Styled) -> Iterator[Piece]:
     """The text in order, cut wherever a range begins or ends."""
-    spans = ordered(list(_settled(styled)))
+    spans = sorted(_settled(styled), key=_outermost)
     edges = sorted({0, len(styled.text), *(at for s in spans for at in (s.start, s.stop))})
     active: list[Span] = []
     nth = 0
@@ -70,6 +70,10 @@ def pieces(styled: Styled) -> Iterator[Piece]:
             active.append(spans[nth])
             nth += 1
         yield Piece(start, styled.text[start:stop], tuple(active))
+
+
+def _outermost(span: Span) -> tuple[int, int, bool]:
+    return span.start, -span.stop, span.kind is not Kind.BOLD
 
 
 def _settled(styled: Styled) -> Iterator[Span]:
@@ -120,6 +124,7 @@ class _Writer:
         self._gap = ""  # blanks that are written once it is known what follows
         self._first = True  # nothing stands on the line but what it begins with
         self._started = False  # not even that
+        self._flush = False  # what comes next stands right after what its line begins with
         self._signed = False  # the last thing written is a sign that closes
         self._fenced = False  # the present line ends a code block
 
@@ -170,14 +175,15 @@ class _Writer:
 
     def _lead(self, piece: Piece) -> None:
         if not self._started:
-            self._out.append(self._dialect.lead(piece))
-            self._started = True
+            lead = self._dialect.lead(piece)
+            self._out.append(lead)
+            self._started, self._flush = True, bool(lead)
 
     def _item(self, piece: Piece, item: Span) -> None:
         self._close(0)
         self._start(piece)
         self._out += [self._gap, self._dialect.marker(item)]
-        self._gap = ""
+        self._gap, self._flush = "", False
 
     def _text(self, piece: Piece, start: int, stop: int) -> None:
         text = self._whole[start:stop]
@@ -197,6 +203,8 @@ class _Writer:
             shown = self._dialect.link(" ".join(piece.text.split()), link.detail)
         else:
             shown = self._dialect.code(piece.text.replace("\n", " "))
+            if self._out and not self._gap and self._out[-1].endswith("`"):
+                shown = APART + shown  # two pieces of code would become one
         self._put(piece, shown)
 
     def _block(self, piece: Piece, language: str) -> None:
@@ -218,10 +226,10 @@ class _Writer:
         while keep < len(self._open) and self._open[keep][0] in wanted:
             keep += 1
         self._close(keep)
-        if self._gap:
+        if self._gap and not self._flush:
             self._out.append(self._gap)
             self._signed = False
-        self._gap = ""
+        self._gap, self._flush = "", False
         opened = [span for span, _ in self._open]
         for span in wanted:
             if span not in opened:
@@ -232,8 +240,8 @@ class _Writer:
         self._first, self._signed = False, False
 
     def _sign(self, span: Span) -> None:
-        before = self._out[-1][-1:] if self._out else ""
-        sign = self._dialect.sign(self._whole, span, before)
+        before = self._out[-1] if self._out else ""
+        sign = self._dialect.sign(self._whole, span, before, [s.kind for s, _ in self._open])
         inner = bool(self._open) and self._out[-1] == self._open[-1][1]
         if before and not inner and self._dialect.apart(before, sign):
             self._out.append(APART)
