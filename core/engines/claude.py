@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.clock import Clock
-from core.engines.agents import AgentEngine, ToolServer, no_servers
+from core.engines.agents import AgentEngine, ToolServer, gateway_tools
 from core.engines.base import Abilities, EngineError, EngineUnready, Finding, Request
 from core.engines.claude_ends import SIGN_IN
 from core.engines.claude_program import INSTALL
@@ -44,7 +44,7 @@ class ClaudeEngine(AgentEngine[Talk]):
         handshake: float = 60.0,
         grace: float = 4.0,
         switches: Mapping[str, str] | None = None,
-        servers: Callable[[Request], Sequence[ToolServer]] = no_servers,
+        servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
     ) -> None:
         """``private``: what no tool of it may look at or change, as folders and names in them
         (``*`` and ``**`` as in a .gitignore)."""

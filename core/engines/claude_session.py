@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # What a process that works by itself says; one at rest says nothing but notices.
 AT_WORK = frozenset({"stream_event", "assistant", "control_request", "result", "user"})
+ANSWERS_WITHIN = 1.0  # seconds; a live one takes a few hundredths
 LOST = ("no conversation found", "valid session id")
 
 
@@ -105,10 +106,16 @@ def _check_effort(found: Declared, setup: Setup) -> None:
 
 
 async def settle_between(peer: ClaudePeer) -> None:
-    """Pass over what was said between two turns; Gone when the process is of no use any more."""
+    """See that a warm process lives, and pass over what it said between two turns.
+
+    Raises Gone when it is of no use any more. One that does not answer is taken as it is.
+    """
+    number = peer.request("set_permission_mode", mode="default")
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(0):  # only what is there already
+        async with asyncio.timeout(ANSWERS_WITHIN):
             while True:
                 message = await peer.read()
                 if message.get("type") in AT_WORK:
                     raise Gone("it works by itself")
+                if answers(message, number):
+                    return

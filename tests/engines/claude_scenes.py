@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,10 @@ class Scene:
     def starts(self) -> list[list[str]]:
         return [entry["arguments"] for entry in self.log if "arguments" in entry]
 
+    def sessions(self) -> list[Path]:
+        """What the programs have kept of turns that are over."""
+        return list((self.home / "sessions").glob("*.json"))
+
     def prompts(self) -> list[Any]:
         found = [entry for entry in self.log if entry.get("type") == "user"]
         return [message["message"]["content"] for message in found]
@@ -50,6 +55,9 @@ class Scene:
         play = self.play(prompt, **more)
         await play.through()
         return play
+
+
+Make = Callable[..., Scene]  # a scene of an engine with these options and settings
 
 
 def command(home: Path, *options: str) -> tuple[str, ...]:

@@ -24,10 +24,3 @@ class TestScriptedClaude(EngineContract):
 
     def make_engine(self, home: Path) -> Engine:
         return claude_scenes.engine(home)
-
-
-class TestOldClaude(TestScriptedClaude):
-    """A version that tells nothing of what became of messages, and only totals of costs."""
-
-    def make_engine(self, home: Path) -> Engine:
-        return claude_scenes.engine(home, "--plain")

@@ -149,6 +149,8 @@ class Agent:
         self.end_message()
         self.session.total = round(self.session.total + self._cost, 6)
         self.session.save()
+        if self._late:
+            self.wire.hold()
         self.result(result)
         if self._exit_after is not None:
             os._exit(self._exit_after)
@@ -156,6 +158,8 @@ class Agent:
             self.streamed(self._late)
             self.end_message()
             self.wire.send("result", subtype="success", is_error=False, result=self._late)
+            self._late = ""
+            self.wire.release()
 
     def result(self, result: dict[str, Any]) -> None:
         came, went = self._tokens

@@ -27,7 +27,16 @@ class Wire:
     def __init__(self, log: str) -> None:
         self._lock = threading.Lock()
         self._log = log
+        self._held: bytearray | None = None
         self.session = ""
+
+    def hold(self) -> None:
+        """From here on what is sent comes out as one, by ``release``."""
+        self._held = bytearray()
+
+    def release(self) -> None:
+        held, self._held = bytes(self._held or b""), None
+        self.raw(held)
 
     def send(self, kind: str, **fields: Any) -> None:
         message = {"type": kind, **fields, "session_id": self.session, "uuid": name()}
@@ -35,6 +44,9 @@ class Wire:
 
     def raw(self, data: bytes) -> None:
         with self._lock:
+            if self._held is not None:
+                self._held += data
+                return
             while data:
                 data = data[os.write(1, data) :]
 
