@@ -10,7 +10,7 @@ import pytest
 
 from tests.contracts.engine_contract import processes_of
 from tests.engines import chats as chat_scenes
-from tests.engines import scenes
+from tests.engines import claude_scenes, scenes
 from tests.fakes.openai_server import ChatServer
 
 
@@ -42,3 +42,22 @@ async def chats(tmp_path: Path) -> AsyncIterator[chat_scenes.Chats]:
         yield made
         for engine in made.engines:
             await engine.close()
+
+
+@pytest.fixture
+async def claude(tmp_path: Path) -> AsyncIterator[claude_scenes.Make]:
+    """The same for the scripted Claude Code."""
+    home, folder = tmp_path / "home", tmp_path / "workspace"
+    home.mkdir()
+    folder.mkdir()
+    made: list[claude_scenes.Scene] = []
+
+    def scene(*options: str, **settings: Any) -> claude_scenes.Scene:
+        engine = claude_scenes.engine(home, *options, **settings)
+        made.append(claude_scenes.Scene(home, folder, engine))
+        return made[-1]
+
+    yield scene
+    for one in made:
+        await one.engine.close()
+    assert processes_of(home) == []
