@@ -12,7 +12,7 @@ from pathlib import Path
 
 from core import commands, usage, wording
 from core.addressing import Spoken
-from core.arriving import Arriving, mark
+from core.arriving import Arriving
 from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Spent, Values
 from core.commands.knowing import pairing_text
 from core.ground import Ground
@@ -56,7 +56,7 @@ class Answering:
         answer = await self.answer(
             lane, person, spoken, engages=engages, listed=listed, first=first
         )
-        written = (*self._lane(lane, new), *mark(message, lane))
+        written = (*self._lane(lane, new), *self.ground.mark(message, lane))
         if message.direct and lane.person != person.id:  # whose direct chat it is
             written = (*written, rows.lane_setting(lane.id, "person", person.id))
         if answer.side:

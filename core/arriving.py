@@ -20,13 +20,6 @@ from core.store.rows import Row
 from core.turns import Arrived, Busy, Kind, Origin, SideAsked, Turn
 
 
-def mark(message: Message, lane: LaneRow) -> tuple[Row, ...]:
-    """That the lane was read up to here. Commands of the platform's own are not in its history."""
-    if message.press or not message.message_id:
-        return ()
-    return (rows.mark(lane.id, message.message_id, message.at),)
-
-
 @dataclass(frozen=True, slots=True)
 class Arriving:
     """Makes items out of messages."""
@@ -61,7 +54,7 @@ class Arriving:
             written.append(rows.lane_engaged(lane.id, self.ground.clock.now()))
         if lane.person != message.sender:
             written.append(rows.lane_setting(lane.id, "person", message.sender))
-        written += mark(message, lane)
+        written += self.ground.mark(message, lane)
         if message.title and not lane.title and not new:  # a name people gave stays
             written.append(rows.lane_setting(lane.id, "title", clean(message.title)))
         return tuple(written)

@@ -241,7 +241,10 @@ class Intake(Protocol):
         """Carry out stops without storing anything; for while ``accept`` waits for the disk."""
 
     async def marks(self, channel: str) -> Marks:
-        """Where to go on reading, for a platform that does not send again what was missed."""
+        """Where to go on reading, for a platform that does not send again what was missed.
+
+        Asked at every start and reconnect, before anything is handed in: from then on it is kept.
+        """
 
     def reached(self, channel: str, at: int) -> None:
         """Everything up to ``at`` (ms, the platform's clock) was handed to ``accept``."""

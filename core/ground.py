@@ -18,12 +18,13 @@ from core.engines.base import Abilities
 from core.items import Item
 from core.lane_ids import channel_of, lane_id
 from core.lanes import LaneView
-from core.messages import Address
+from core.messages import Address, Message
 from core.people import People
 from core.showing import Showing
-from core.store import reads
+from core.store import reads, rows
 from core.store.errors import Poisoned
 from core.store.records import LaneRow
+from core.store.rows import Row
 from core.store.store import Store
 from core.turns import Busy, LaneFacts, Stop
 from core.wording import NOT_TAKEN
@@ -122,6 +123,7 @@ class Ground:
     clock: Clock
     house: House
     new_id: Callable[[], str]
+    asking: set[str] = field(default_factory=set)  # channels that asked where to go on reading
     names: Names = field(default_factory=Names)
     showing: Showing = field(init=False)
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
@@ -157,6 +159,15 @@ class Ground:
 
     def limits(self, channel: str) -> ChannelLimits:
         return self.channels[channel].limits
+
+    def mark(self, message: Message, lane: LaneRow) -> tuple[Row, ...]:
+        """That the lane was read up to here, for a channel that goes on reading from there.
+
+        Commands of a platform's own are not in its history.
+        """
+        if message.address.channel not in self.asking or message.press or not message.message_id:
+            return ()
+        return (rows.mark(lane.id, message.message_id, message.at),)
 
     def engine(self, lane: LaneRow) -> str:
         return lane.engine or self.house.engine

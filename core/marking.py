@@ -1,8 +1,8 @@
 """How far each channel has come, for platforms that do not send again what was missed.
 
-The newest accepted message of a lane is stored with the message itself; the instant up to which
-everything was accepted is kept here and saved now and then, so it may lie behind what is stored
-but never ahead of it. It must not know how a platform is read.
+For channels that ask, the newest accepted message of a lane is stored with the message itself; the
+instant up to which everything was accepted is kept here and saved now and then, so it may lie
+behind what is stored but never ahead of it. It must not know how a platform is read.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class Marking:
     async def marks(self, channel: str) -> Marks:
         """Where to go on reading. What was not accepted lies behind it, so it counts no more."""
         people = self.ground.people
+        self.ground.asking.add(channel)
         engaged = self.ground.clock.now() - ENGAGED_FOR
         self._open = [batch for batch in self._open if batch.channel != channel]
         self._told.pop(channel, None)

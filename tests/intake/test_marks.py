@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from core.channel import Mark
 from core.messages import Address, Message, Moved
@@ -16,6 +21,20 @@ from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
 DAY = 24 * 3600.0
 CHANNEL = "telegram"
 LISTED = frozenset({f"telegram:{LAB}"})
+
+
+@asynccontextmanager
+async def asking(home: Path, clock: FakeClock, **more: Any) -> AsyncIterator[Scene]:
+    """A gateway whose channel asks at its start, as it should."""
+    async with opened(home, clock, **more) as scene:
+        await scene.intake.marks(CHANNEL)
+        yield scene
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Scene]:
+    async with asking(tmp_path, clock) as made:
+        yield made
 
 
 async def saved(scene: Scene) -> int:
@@ -44,6 +63,16 @@ async def test_the_newest_accepted_message_of_a_direct_chat_is_its_mark(scene: S
     last = await scene.say("two")
     marks = await scene.intake.marks(CHANNEL)
     assert marks.threads == {last.address: Mark(last.message_id, last.at)}
+
+
+async def test_nothing_is_marked_for_a_channel_that_does_not_ask(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with opened(tmp_path, clock) as scene:
+        await scene.say("one")
+        assert not (await scene.intake.marks(CHANNEL)).threads
+        said = await scene.say("two")
+        assert set((await scene.intake.marks(CHANNEL)).threads) == {said.address}
 
 
 async def test_an_older_message_that_comes_later_moves_no_mark_back(scene: Scene) -> None:
@@ -85,10 +114,10 @@ async def test_a_thread_that_needs_mentions_is_left_to_its_place(scene: Scene) -
 async def test_a_place_that_is_no_longer_allowed_is_not_asked(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    async with opened(tmp_path, clock) as scene:
+    async with asking(tmp_path, clock) as scene:
         await scene.mention("here", thread="7", engages=True)
     lists = Lists(admins=frozenset({ANA}), places=frozenset({"other:1"}))
-    async with opened(tmp_path, clock, lists=lists) as scene:
+    async with asking(tmp_path, clock, lists=lists) as scene:
         marks = await scene.intake.marks(CHANNEL)
         assert (dict(marks.threads), marks.places) == ({}, frozenset())
 
@@ -104,12 +133,12 @@ async def test_marks_move_with_their_chat(scene: Scene) -> None:
 async def test_how_far_a_channel_came_is_known_at_once_and_after_a_restart(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    async with opened(tmp_path, clock) as scene:
+    async with asking(tmp_path, clock) as scene:
         said = await scene.say("hello")
         for at in (5_000, 4_000):
             scene.intake.reached(CHANNEL, at)
         assert (await scene.intake.marks(CHANNEL)).since == 5_000
-    async with opened(tmp_path, clock) as scene:
+    async with asking(tmp_path, clock) as scene:
         marks = await scene.intake.marks(CHANNEL)
         assert (marks.since, set(marks.threads)) == (5_000, {said.address})
 
@@ -155,13 +184,13 @@ async def test_marks_come_back_with_a_backup(tmp_path: Path, clock: FakeClock) -
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
-    async with opened(first, clock) as scene:
+    async with asking(first, clock) as scene:
         said = await scene.say("hello")
         scene.intake.reached(CHANNEL, 5_000)
         await clock.settle()
         assert await saved(scene) == 5_000
         await scene.store.backup(tmp_path / "copy.db")
     restore(tmp_path / "copy.db", second / "laneway.db", clock.now())
-    async with opened(second, clock) as scene:
+    async with asking(second, clock) as scene:
         marks = await scene.intake.marks(CHANNEL)
         assert (marks.since, set(marks.threads)) == (5_000, {said.address})
