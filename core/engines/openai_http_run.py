@@ -6,6 +6,7 @@ conversation; how a call is made stands in openai_http_calls.py.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -37,6 +38,8 @@ from core.turns import Result
 
 if TYPE_CHECKING:
     from core.engines.openai_http import ChatEngine
+
+log = logging.getLogger("laneway.engine")
 
 NO_MODEL = "No model is set. Choose one with /model, or ask an admin to set LANEWAY_OPENAI_MODEL."
 NOT_KEPT = "\n\n(This could not be stored, so the next turn will not know all of it: {why}.)"
@@ -75,6 +78,7 @@ class ChatRun:
             except Stopped:
                 last = Finished(Result.CANCELLED)
             except NotSent as fault:
+                log.warning("%s: %s", self._request.lane, fault)
                 last = Unsent(str(fault))
             except (Failed, Unkept) as fault:
                 last = Finished(Result.FAILED, str(fault))
