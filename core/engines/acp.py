@@ -18,7 +18,7 @@ from core.engines.acp_peer import Peer
 from core.engines.acp_run import AcpRun
 from core.engines.acp_session import Opened, greet, open_session, set_up
 from core.engines.acp_words import Declared
-from core.engines.agents import AgentEngine, ToolServer, no_servers
+from core.engines.agents import AgentEngine, ToolServer, gateway_tools
 from core.engines.base import (
     Abilities,
     EngineError,
@@ -60,7 +60,7 @@ class AcpEngine(AgentEngine[Opened]):
         warm: int = 8,
         handshake: float = 60.0,
         grace: float = 4.0,
-        servers: Callable[[Request], Sequence[ToolServer]] = no_servers,
+        servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
     ) -> None:
         super().__init__(
             name,

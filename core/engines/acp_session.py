@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,10 +30,12 @@ from core.engines.agents import ToolServer
 from core.engines.base import Approvals, EngineUnready, Request
 from core.engines.processes import Child
 from core.engines.speech import Meter
+from core.engines.tools_bridge import TOKEN, URL
 
 log = logging.getLogger("laneway.engine")
 
 PROTOCOL_VERSION = 1
+BRIDGE = Path(__file__).with_name("tools_bridge.py")
 NAMED_MOST = 200  # characters of values that are named to a person
 
 
@@ -121,8 +124,8 @@ async def open_session(
     """The session asked for, or a fresh one; of a read-only request, a fork of it."""
     between = Between(peer)
     place: dict[str, object] = {"cwd": str(request.folder), "mcpServers": []}
-    if found.http_servers:
-        place["mcpServers"] = [_server(server) for server in servers]
+    http = found.http_servers
+    place["mcpServers"] = [_server(one) if http else _bridge(one) for one in servers]
     known = {**place, "sessionId": request.session}
     ways = []
     if request.session and request.read_only:
@@ -171,6 +174,14 @@ async def _new_session(peer: Peer, found: Declared, place: Json, between: Betwee
 def _server(server: ToolServer) -> Json:
     headers = [{"name": name, "value": value} for name, value in server.headers]
     return {"type": "http", "name": server.name, "url": server.url, "headers": headers}
+
+
+def _bridge(server: ToolServer) -> Json:
+    """The same as a program: every agent can start those. The token is no argument of it."""
+    told = {URL: server.url, TOKEN: dict(server.headers)["Authorization"].removeprefix("Bearer ")}
+    env = [{"name": name, "value": value} for name, value in told.items()]
+    args = ["-I", "-S", str(BRIDGE)]
+    return {"name": server.name, "command": sys.executable, "args": args, "env": env}
 
 
 async def set_up(opened: Opened, request: Request, read_only_mode: str) -> None:

@@ -26,6 +26,7 @@ from core.folders import folder_name
 log = logging.getLogger("laneway.engine")
 
 TEND_EVERY = 15.0
+TOOLS = "laneway"  # what agents know the gateway's tools by
 WORDS_MOST = 20_000  # characters of an agent's error that are looked at
 
 
@@ -56,8 +57,12 @@ class Kept(Protocol):
 K = TypeVar("K", bound=Kept)
 
 
-def no_servers(request: Request) -> Sequence[ToolServer]:
-    return ()
+def gateway_tools(request: Request) -> Sequence[ToolServer]:
+    """The gateway's own tools, where they are served."""
+    box = request.toolbox
+    if box is None or not box.url:
+        return ()
+    return (ToolServer(TOOLS, box.url, (("Authorization", f"Bearer {box.token}"),)),)
 
 
 class AgentEngine(Generic[K]):
@@ -77,7 +82,7 @@ class AgentEngine(Generic[K]):
         warm: int = 8,
         handshake: float = 60.0,
         grace: float = 4.0,
-        servers: Callable[[Request], Sequence[ToolServer]] = no_servers,
+        servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
     ) -> None:
         """``switches`` are variables set for the agent, beside those it is handed by name.
 

@@ -41,6 +41,7 @@ SWITCHES = {
     "CLAUDE_CODE_DISABLE_CRON": "1",
     # a lane's conversation is the lane's: nothing is noted down beside it
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "ENABLE_TOOL_SEARCH": "false",  # the gateway's tools are few, and known from the start
 }
 _SPECIAL, _ESCAPED = re.compile(r"[*?\[\]\\!#]"), r"\\\g<0>"
 EFFORTS = ("low", "medium", "high", "xhigh", "max")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import httpx
 import httpx2
 import pytest
+from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from core.engines.acp_session import BRIDGE
 from core.engines.base import ToolReply, ToolSpec
+from core.engines.tools_bridge import TOKEN, URL
 from core.tools import Idle, Unknown
 from gateway.web.app import serve
 from gateway.web.listener import listen
@@ -88,6 +94,35 @@ async def test_an_agents_client_finds_and_calls_the_tools(mode: str) -> None:
             assert result.content[0].text == "said hi 👋"
             assert (await client.call_tool("other", {})).is_error
     assert box.calls == [("say", {"text": "hi"}), ("other", {})]
+
+
+async def test_an_agent_that_starts_programs_reaches_them_over_the_bridge() -> None:
+    async with served() as (url, box):
+        env = {URL: url, TOKEN: "good"}
+        program = StdioServerParameters(
+            command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=env
+        )
+        async with Client(program) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["say"]
+            result = await client.call_tool("say", {"text": "hi"})
+            assert result.content[0].text == "said hi 👋"
+    assert box.calls == [("say", {"text": "hi"})]
+
+
+async def test_over_the_bridge_a_refusal_is_an_error_and_not_silence() -> None:
+    async with served() as (url, _):
+        for env in ({URL: url, TOKEN: "idle"}, {URL: "http://127.0.0.1:9/mcp", TOKEN: "good"}):
+            bridge = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", str(BRIDGE), env=env, stdin=PIPE, stdout=PIPE
+            )
+            assert bridge.stdin is not None
+            assert bridge.stdout is not None
+            bridge.stdin.write(b"not json\n" + json.dumps(HELLO).encode() + b"\n")
+            answer = json.loads(await bridge.stdout.readline())
+            assert answer["id"] == 1
+            assert answer["error"]["message"]
+            bridge.stdin.close()
+            assert await bridge.wait() == 0
 
 
 @pytest.mark.parametrize(
