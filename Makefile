@@ -7,16 +7,27 @@ NEW := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c '$(NEW)' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help run test check drill bench mutants pictures format example lock clean venv dev
+.PHONY: help run test test-engines check drill bench mutants pictures format example lock clean venv dev
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 run: venv ## start the gateway
 	@exec $(BIN)/laneway run
 
 test: dev ## run the whole test suite
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-engines: dev ## test engines with their real programs (fetches some 400 MB once)
+	@test -e .venv-engines/claude || { rm -rf .venv-engines; \
+	$(PYTHON) -m venv .venv-engines && .venv-engines/bin/python -m pip install --quiet \
+	--disable-pip-version-check --no-deps --only-binary :all: $(CLAUDE) && \
+	ln -s "$$(echo $$PWD/.venv-engines/lib/*/site-packages/claude_agent_sdk/_bundled/claude)" \
+	.venv-engines/claude; }
+	LANEWAY_TEST_CLAUDE="$$PWD/.venv-engines/claude" $(BIN)/python -m pytest -n auto \
+	tests/engines/test_claude_real.py
+
+CLAUDE = "claude-agent-sdk>=0.2.189,<0.3"
 
 check: dev ## everything that CI checks
 	$(BIN)/ruff check .
@@ -58,7 +69,7 @@ LOCK = .venv-lock/bin/uv pip compile --quiet --upgrade --universal --python-vers
 	--generate-hashes --no-emit-index-url --no-header --no-annotate pyproject.toml
 
 clean: ## remove what make made
-	rm -rf $(VENV) .venv-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-lock .venv-engines .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # A copy of the lock stands in the environment it was installed into: when it differs from ours,
 # the environment is made anew. Nothing is fetched that the lock does not name with its hash.
