@@ -45,12 +45,13 @@ class Buckets:
                 raise RateLimited(self._held_until - now, everywhere=True)
             if len(self._invalid) >= INVALID_MOST and self._invalid[0] > now - WINDOW:
                 raise RateLimited(INVALID_PAUSE, everywhere=True)
-        bucket = self._buckets.get(self._key(route, major))
-        if bucket is None or now >= bucket.resets_at:
-            return
-        if bucket.left <= 0:
-            raise RateLimited(bucket.resets_at - now)
-        bucket.left -= 1
+        # A route may have been refused before it was known which bucket is its own.
+        keys = {f"{route}:{major}", self._key(route, major)}
+        current = [one for key in keys if (one := self._buckets.get(key)) and one.resets_at > now]
+        if waits := [one.resets_at - now for one in current if one.left <= 0]:
+            raise RateLimited(max(waits))
+        for bucket in current:
+            bucket.left -= 1
 
     def learn(self, route: str, major: str, headers: Mapping[str, str], now: float) -> None:
         """What an answer says about its bucket."""

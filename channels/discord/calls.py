@@ -97,10 +97,8 @@ class Calls:
         try:
             return await call(target)
         except ApiError as error:
-            if error.code != UNKNOWN_CHANNEL or not address.thread:
+            if not address.thread or not await self._threads.mended(address, error):
                 raise translate(error, bool(address.thread)) from None
-            if not await self._threads.recover(address):
-                raise translate(error, True) from None
         try:
             return await call(await self._threads.target(address))
         except ApiError as error:

@@ -14,6 +14,7 @@ from typing import Final
 
 from channels.discord.content import thread_name, time_of
 from channels.discord.errors import (
+    ARCHIVED,
     NO_ACCESS,
     NO_RIGHT,
     THREAD_EXISTS,
@@ -105,7 +106,21 @@ class Threads:
             return Target(address.chat, address.thread)
         return Target(address.thread or address.chat)
 
-    async def recover(self, address: Address) -> bool:
+    async def mended(self, address: Address, error: ApiError) -> bool:
+        """A call into a thread was refused: whether it may be made once more."""
+        if error.code == ARCHIVED:
+            return await self._wake(address.thread)
+        return error.code == UNKNOWN_CHANNEL and await self._recover(address)
+
+    async def _wake(self, thread: str) -> bool:
+        """Sending wakes an archived thread by itself, changing a message does not."""
+        try:
+            await self._rest.edit_channel(thread, archived=False)
+        except ApiError:
+            return False  # it is locked
+        return True
+
+    async def _recover(self, address: Address) -> bool:
         """Discord does not know this thread: whether it could be opened, as after a restart."""
         thread = address.thread
         if not thread.isdecimal() or thread in self._stuck or self._places.was_deleted(thread):

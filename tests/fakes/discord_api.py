@@ -230,7 +230,8 @@ class Api:
         self.world.need(where, right)
         if where["type"] == FORUM:
             raise Refusal(400, 50008, "Cannot send messages in a non-text channel")
-        if where["type"] in THREADS and where["thread_metadata"]["locked"]:
+        locked = where["type"] in THREADS and where["thread_metadata"]["locked"]
+        if locked and self.world.lacks(where, "manage_threads"):
             raise Refusal(403, 50083, "Thread is archived")
 
     def _unarchive(self, where: Json) -> None:

@@ -17,15 +17,20 @@ from tests.fakes.recording_intake import RecordingIntake
 
 
 class QuickClock(SystemClock):
-    """Pauses are noted at their length and slept at a fraction of it."""
+    """Pauses are noted at their length and slept at a fraction of it; durations count whole."""
 
     def __init__(self, speed: float = 200.0) -> None:
         self.asked: list[float] = []
         self.speed = speed
+        self._ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self._ahead
 
     async def sleep(self, seconds: float) -> None:
         self.asked.append(seconds)
         await super().sleep(seconds / self.speed)
+        self._ahead += seconds * (1 - 1 / self.speed)
 
 
 @dataclass
