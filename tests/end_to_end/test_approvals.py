@@ -371,3 +371,23 @@ async def test_after_a_kill_an_open_card_says_expired_and_a_press_runs_nothing(
         assert "Expired" in now
         assert "Allowed" not in now
         assert not any("ran:" in text for text in fake.texts(ANA))
+
+
+async def test_an_admin_who_takes_no_part_is_asked_in_the_direct_chat_and_decides_there(
+    tmp_path: Path,
+) -> None:
+    async with quick(tmp_path) as house:
+        fake = house.fake
+        fake.user_says("/help")
+        await fake.until(lambda: fake.shown(ANA))
+        fake.user_says("@gw_bot /approve make release", user=BEN, chat=FORUM, thread=36)
+        there = await card(house, FORUM, 36)
+        copy = await card(house)
+        assert "make release" in copy["text"]
+        assert "of Ben" in copy["text"]
+        assert str(FORUM) in copy["text"]
+        assert await told(house, fake.press("Allow", chat=ANA, message=copy)) == "Allowed."
+        await house.answered(TOPIC)
+        await fake.until(lambda: not cards(fake) and not cards(fake, FORUM, 36))
+        for message in (copy, there):
+            assert "Allowed by Ana" in standing(house, message)["text"]
