@@ -47,8 +47,16 @@ def content(part: Part, keyboard: Keyboard = ()) -> dict[str, object]:
     return {"text": escape(cut(text, NOTICE_MOST)) if blocks else escape(text), "blocks": blocks}
 
 
-def caption(part: Part | None) -> str | None:
-    """The words beside a file, formatted as Slack's own markup."""
+def caption(part: Part | None, name: str, mark: str) -> list[Block]:
+    """The words beside a file, by whose mark its message is known again; there must be some."""
+    text, blocks = _shown(part) if part is not None and part.text.strip() else (name, [])
+    if not blocks or any(block["type"] != "rich_text" for block in blocks):
+        blocks = [plain_block(cut(text, PLAIN_MOST))]
+    return [{**blocks[0], "block_id": mark}, *blocks[1:BLOCKS_MOST]]
+
+
+def comment(part: Part | None) -> str | None:
+    """The same in Slack's own markup, for where no blocks are taken."""
     if part is None or not part.text.strip():
         return None
     if part.markup:

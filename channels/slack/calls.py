@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 
-from channels.slack.blocks import TEXT_MOST, caption, content, cut
+from channels.slack.blocks import TEXT_MOST, caption, comment, content, cut
 from channels.slack.errors import LIBRARY, translate
 from channels.slack.fields import (
     Json,
@@ -31,6 +31,7 @@ from core.channel import (
     Delete,
     Done,
     Find,
+    FormatRefused,
     MessageGone,
     NotSent,
     OpenThread,
@@ -54,6 +55,7 @@ RECEIPTS = {
     Receipt.FAILED: "warning",
     Receipt.NONE: "",
 }
+FILE_MARK = "laneway."
 EVENT_TYPE = "laneway_message"  # of the metadata that tells our messages apart
 TITLE_MOST = 250
 FIND_PAGES, FIND_SLACK = 5, 60_000  # ms: the platform's clock may be behind ours
@@ -162,15 +164,22 @@ class Calls:
         self._uploads[action.nonce] = ident
         if len(self._uploads) > UPLOADS_KEPT:
             self._uploads.popitem(last=False)
+        blocks = caption(action.caption, action.name, _mark(action.nonce))
+        try:
+            await self._share(action, ident, blocks=blocks)
+        except FormatRefused:  # nothing was shared
+            await self._share(action, ident, initial_comment=comment(action.caption))
+        self._status.written(action.address, preview=False)
+        return Done(await self._shown_as(ident, action.address.chat))
+
+    async def _share(self, action: SendFile, ident: str, **words: object) -> None:
         await self._call(
             "files.completeUploadExternal",
             files=[{"id": ident, "title": action.name}],
             channel_id=action.address.chat,
             thread_ts=action.address.thread or None,
-            initial_comment=caption(action.caption),
+            **words,
         )
-        self._status.written(action.address, preview=False)
-        return Done(await self._shown_as(ident, action.address.chat))
 
     async def _shown_as(self, ident: str, channel: str) -> str:
         """The message of a file that was just shared; Slack may need a moment to know it."""
@@ -225,22 +234,22 @@ class Calls:
         if not action.text.strip():
             return Done()
         try:
-            url, channel, user, thread = json.loads(action.press)
+            url, channel, user, thread = map(str, json.loads(action.press))
         except (ValueError, TypeError):
             raise Refused("this press cannot be answered") from None
         text = escape(cut(clean(action.text), TEXT_MOST))
-        if url and await self._respond(str(url), text, str(thread)):
+        if not thread and url and await self._respond(url, text):
             return Done()
         await self._call(
             "chat.postEphemeral", channel=channel, user=user, thread_ts=thread or None, text=text
         )
         return Done()
 
-    async def _respond(self, url: str, text: str, thread: str) -> bool:
-        """Answer at the address that came with the press; False: it takes none any more."""
+    async def _respond(self, url: str, text: str) -> bool:
+        """Answer at the address that came with the press, which knows no threads; False: it takes
+        no answer any more.
+        """
         said = {"response_type": "ephemeral", "replace_original": False, "text": text}
-        if thread:
-            said["thread_ts"] = thread
         try:
             async with self._web.session.post(url, json=said) as answer:
                 return answer.status == 200
@@ -252,7 +261,7 @@ class Calls:
         address = action.address
         file = self._uploads.get(action.nonce, "")
         oldest = stamp_of(action.since - FIND_SLACK + min(0, self._web.ahead))
-        cursor = ""
+        cursor, doubtful = "", False
         for _ in range(FIND_PAGES):
             page = await self._call(
                 "conversations.replies" if address.thread else "conversations.history",
@@ -267,12 +276,15 @@ class Calls:
                 for message in objects(page, "messages"):
                     if _carries(message, action.nonce, file):
                         return Done(string(message, "ts"))
+                    doubtful = doubtful or _unmarked(message, self._web.user)
                 cursor = string(maybe(page, "response_metadata") or {}, "next_cursor")
             except Malformed as caught:
                 raise Uncertain(f"Slack's history has an odd shape: {caught}") from None
             if not cursor:
-                return Done()
-        raise Uncertain("too much was said since then to be sure")
+                break
+        if cursor or doubtful:
+            raise Uncertain("what was said there since then does not tell whether it arrived")
+        return Done()
 
 
 def _is_frame(part: Part) -> bool:
@@ -280,12 +292,27 @@ def _is_frame(part: Part) -> bool:
     return not part.markup
 
 
+def _mark(nonce: str) -> str:
+    """What tells the message of a file apart; metadata it cannot carry."""
+    return f"{FILE_MARK}{nonce}"
+
+
 def _carries(message: Json, nonce: str, file: str) -> bool:
+    """Whether a message was made by the send with this nonce."""
     metadata = maybe(message, "metadata") or {}
     sent = maybe(metadata, "event_payload") or {}
     if string(metadata, "event_type") == EVENT_TYPE and sent.get("nonce") == nonce:
         return True
+    if any(block.get("block_id") == _mark(nonce) for block in objects(message, "blocks")):
+        return True
     return bool(file) and any(one.get("id") == file for one in objects(message, "files"))
+
+
+def _unmarked(message: Json, us: str) -> bool:
+    """A file of ours whose message lost its mark: it may be any of those we sent."""
+    marks = (string(block, "block_id") for block in objects(message, "blocks"))
+    ours = string(message, "user") == us and bool(objects(message, "files"))
+    return ours and not any(mark.startswith(FILE_MARK) for mark in marks)
 
 
 def _message(message_id: str) -> str:

@@ -99,7 +99,7 @@ def refusal(error: str, app: bool = False, detail: str = "") -> SendError:
     said = f"{error}: {detail}"[:_SHOWN] if detail else error[:_SHOWN]
     if app and error in ("socket_mode_disabled", "app_not_found", "socket_mode_not_enabled"):
         return SocketModeOff(said)
-    if error in _TOKEN:
+    if error in _TOKEN or (app and error == "missing_scope"):
         return TokenRefused(said, app)
     for codes, kind in (
         (_MESSAGE_GONE, MessageGone),
@@ -110,7 +110,7 @@ def refusal(error: str, app: bool = False, detail: str = "") -> SendError:
     ):
         if error in codes:
             return kind(_explained(said))
-    return Refused(said)
+    return Refused(f"Slack opens no connection ({said}); is Socket Mode on?" if app else said)
 
 
 def _answered(caught: SlackApiError, method: str, app: bool) -> SendError:

@@ -117,6 +117,8 @@ class Listener:
         """Until Slack greets. Raises NotSent when it does not."""
         patience = min(MOST_PATIENCE, CONNECT_PATIENCE * (1 + self._failures))
         if not await happens(self._clock, socket.greeted, patience):
+            if socket.leaving == "link_disabled":
+                raise SocketModeOff(socket.leaving)
             raise NotSent("Slack's socket does not open")
         if socket.connections > 1:
             log.warning(_SHARED, socket.connections)

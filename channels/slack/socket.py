@@ -32,6 +32,7 @@ class Socket:
     def __init__(self, web: Web, app_token: str, offer: Offer, ping_every: float) -> None:
         self.greeted = asyncio.Event()
         self.greetings = 0
+        self.leaving = ""  # why Slack asked to come again, the last time it did
         self.connections = 1
 
         # As the middleware that is asked first, it alone decides what is acknowledged: the
@@ -101,4 +102,5 @@ class Socket:
             self.greeted.set()
         elif kind == "disconnect":
             self.greeted.clear()  # the library comes again by itself, and is greeted anew
-            log.debug("slack: the connection is renewed: %s", said.get("reason"))
+            self.leaving = str(said.get("reason"))
+            log.debug("slack: the connection is renewed: %s", self.leaving)

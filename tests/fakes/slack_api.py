@@ -14,6 +14,7 @@ from tests.fakes.slack_rules import (
     UPDATE_TEXT_MOST,
     Json,
     Refusal,
+    check_blocks,
     check_message,
 )
 from tests.fakes.slack_world import BOT_ID, BOT_USER, TEAM, World, order
@@ -257,6 +258,10 @@ class Api:
 
     def files_completeUploadExternal(self, p: Json) -> Json:  # noqa: N802
         channel = self._writable({"channel": p["channel_id"]}) if p.get("channel_id") else None
+        if blocks := p.get("blocks"):
+            check_blocks(blocks)
+            if any(block["type"] not in ("section", "rich_text") for block in blocks):
+                raise Refusal("internal_error")
         for one in p["files"]:
             if (self._world.files.get(one["id"]) or {}).get("data") is None:
                 raise Refusal("file_not_found")
@@ -272,6 +277,7 @@ class Api:
             "subtype": "file_share",
             "ts": self._world.ts(),
             "text": p.get("initial_comment") or "",
+            "blocks": [] if p.get("initial_comment") else p.get("blocks") or [],
             "client_msg_id": uuid.uuid4().hex,
         }
         if thread := p.get("thread_ts"):

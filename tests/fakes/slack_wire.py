@@ -59,6 +59,7 @@ class Server(World):
         self.tiers: Tiers | None = None
         self.envelopes: list[Envelope] = []
         self.sockets: list[web.WebSocketResponse] = []
+        self.connected = 0  # connections that were greeted, ever
         self.refuse_sockets = 0  # so many connections are refused although the ticket was good
         self.others_connected = 0  # connections of other processes that Slack counts
         self.told: Callable[[Call], None] = lambda call: None  # of every finished call
@@ -255,6 +256,7 @@ class Server(World):
         }
         try:
             await socket.send_json(hello)
+            self.connected += 1
             async for frame in socket:
                 if frame.type is WSMsgType.TEXT:
                     self._acknowledged(json.loads(frame.data))

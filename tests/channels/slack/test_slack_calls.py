@@ -279,15 +279,23 @@ class TestAnsweringPresses:
         await slack.channel.do(AnswerPress(press.press, "noted <!here>"))
         (answer,) = slack.fake.ephemerals
         assert answer["text"] == "noted &lt;!here&gt;"
-        assert (answer["response_type"], answer["replace_original"]) == ("ephemeral", False)
+        assert (answer["user"], answer["channel"]) == (ANA, LAB)
         assert answer["thread_ts"] == thread.thread
 
+    async def test_outside_of_threads_it_goes_to_the_address_of_the_press(
+        self, slack: Slack
+    ) -> None:
+        press = await self.pressed(slack, DIRECT)
+        await slack.channel.do(AnswerPress(press.press, "noted"))
+        (answer,) = slack.fake.ephemerals
+        assert (answer["response_type"], answer["replace_original"]) == ("ephemeral", False)
+
     async def test_when_its_address_takes_no_more_there_is_another_way(self, slack: Slack) -> None:
-        press = await self.pressed(slack, threaded(slack))
+        press = await self.pressed(slack, DIRECT)
         slack.fake.responses.clear()
         await slack.channel.do(AnswerPress(press.press, "late"))
         (call,) = slack.fake.called("chat.postEphemeral")
-        assert (call.fields["user"], call.channel, call.fields["text"]) == (ANA, LAB, "late")
+        assert (call.fields["user"], call.channel, call.fields["text"]) == (ANA, ANA_DM, "late")
 
     async def test_nothing_to_say_needs_no_call(self, slack: Slack) -> None:
         await slack.channel.do(AnswerPress("[]"))

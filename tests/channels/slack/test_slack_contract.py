@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -26,17 +27,27 @@ class SlackStage:
 
     async def says(self, text: str, where: Address, mention: bool = False) -> None:
         text = f"<@{BOT_USER}> {text}" if mention else text
+        await self._connected()
         self.said = self.fake.user_says(text, channel=where.chat, thread=where.thread)
 
     async def edits(self, text: str) -> None:
         self.fake.user_edits(self.said, text)
 
     async def presses(self, label: str) -> None:
-        await self.fake.until(lambda: self.fake.sockets)  # a press is not delivered again
+        await self._connected()
         self.fake.press(label)
 
     async def sends_file(self, data: bytes, name: str, where: Address) -> None:
+        await self._connected()
         self.fake.user_sends(data, name, channel=where.chat, thread=where.thread)
+
+    async def _connected(self) -> None:
+        """What is said to one who listens is said once Slack can deliver it: it delivers nothing
+        again that is pressed, and the rest in any order.
+        """
+        await asyncio.sleep(0)
+        if self.channel._listener is not None:
+            await self.fake.until(lambda: self.fake.sockets)
 
     def shown(self, where: Address) -> list[str]:
         return self.fake.texts(where.chat, where.thread)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from channels.slack import files as slack_files
+from channels.slack.adapter import SlackChannel
 from core.channel import (
     FileTooBig,
     Find,
@@ -135,18 +135,48 @@ class TestSending:
     ) -> None:
         root = slack.fake.user_says("begin", channel=LAB, delivered=False)
         thread = Address("slack", LAB, root["ts"])
-        markup = json.dumps({"text": "*look* &amp; see", "blocks": []})
-        done = await slack.channel.do(
-            SendFile(thread, report, "report.txt", Part("look & see", markup))
-        )
+        (words,) = slack.channel.render("**look** & see")
+        done = await slack.channel.do(SendFile(thread, report, "report.txt", words))
         (message,) = slack.fake.shown(LAB, root["ts"])
-        assert message["text"] == "*look* &amp; see"
+        assert slack.fake.texts(LAB, root["ts"]) == ["look & see"]
         assert message["files"][0]["title"] == "report.txt"
         assert done.message_id == message["ts"]
 
     async def test_words_beside_a_file_cannot_ping(self, slack: Slack, report: Path) -> None:
         await slack.channel.do(SendFile(DIRECT, report, "a.txt", Part("<!channel>")))
-        assert slack.fake.shown(ANA_DM)[0]["text"] == "&lt;!channel&gt;"
+        (block,) = slack.fake.shown(ANA_DM)[0]["blocks"]
+        assert block["type"] == "rich_text"  # in which nothing is read as a mention
+
+    async def test_where_no_blocks_are_taken_the_words_go_as_text(
+        self, slack: Slack, report: Path
+    ) -> None:
+        slack.fake.fail("files.completeUploadExternal", "invalid_blocks")
+        (words,) = slack.channel.render("**look** <!channel>")
+        await slack.channel.do(SendFile(DIRECT, report, "a.txt", words))
+        assert slack.fake.shown(ANA_DM)[0]["text"].startswith("*look* &lt;!")
+        slack.fake.fail("files.completeUploadExternal", "invalid_blocks")
+        await slack.channel.do(SendFile(DIRECT, report, "a.txt", Part("a < b")))
+        assert slack.fake.shown(ANA_DM)[1]["text"] == "a &lt; b"
+
+    async def test_a_file_is_found_by_a_later_process_too(self, slack: Slack, report: Path) -> None:
+        await slack.channel.do(SendFile(DIRECT, report, "a.txt", nonce="f.1"))
+        tokens = (slack.fake.bot_token, slack.fake.app_token)
+        async with SlackChannel(*tokens, slack.clock, slack.fake.url) as later:
+            found = await later.do(Find(DIRECT, "f.1", 0))
+            assert found.message_id == slack.fake.shown(ANA_DM)[0]["ts"]
+            assert (await later.do(Find(DIRECT, "f.2", 0))).message_id == ""
+
+    async def test_a_file_that_lost_its_mark_leaves_it_open(
+        self, slack: Slack, report: Path
+    ) -> None:
+        await slack.channel.do(SendFile(DIRECT, report, "a.txt", nonce="f.1"))
+        slack.fake.shown(ANA_DM)[0]["blocks"] = []
+        tokens = (slack.fake.bot_token, slack.fake.app_token)
+        later = SlackChannel(*tokens, slack.clock, slack.fake.url)
+        async with later, listening(later, slack.intake):
+            await slack.fake.until(lambda: slack.intake.up)
+            with pytest.raises(Uncertain):
+                await later.do(Find(DIRECT, "f.1", 0))
 
     async def test_a_file_of_unknown_fate_is_found(self, slack: Slack, report: Path) -> None:
         slack.fake.drop("files.completeUploadExternal", after=True)

@@ -203,11 +203,28 @@ class TestConnection:
     async def test_slack_may_ask_to_come_again(self, slack: Slack) -> None:
         async with heard(slack):
             await slack.fake.disconnect("warning")
-            await slack.fake.until(lambda: len(slack.fake.called("apps.connections.open")) == 2)
-            await slack.fake.until(lambda: len(slack.fake.sockets) == 1)
+            await slack.fake.until(lambda: slack.fake.connected == 2)
+            assert len(slack.fake.called("apps.connections.open")) == 2
             slack.fake.user_says("after it")
             await slack.fake.until(lambda: slack.intake.texts == ["after it"])
             assert [one.up for one in slack.intake.connections] == [True]
+
+    async def test_a_socket_mode_that_is_turned_off_is_said_in_words(self, slack: Slack) -> None:
+        async with heard(slack):
+            slack.fake.fail("apps.connections.open", "not_allowed", times=0)
+            await slack.fake.disconnect("link_disabled")
+            await slack.fake.until(lambda: not slack.intake.up)
+            assert slack.intake.connections[1].fatal
+            assert "turn it on" in slack.intake.connections[1].reason
+
+    async def test_the_environment_of_another_app_does_not_matter(
+        self, slack: Slack, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("CLIENT_ID", "CLIENT_SECRET", "BOT_TOKEN", "APP_TOKEN", "SIGNING_SECRET"):
+            monkeypatch.setenv(f"SLACK_{name}", "another")
+        async with heard(slack):
+            slack.fake.user_says("hi")
+            await slack.fake.until(lambda: slack.intake.texts == ["hi"])
 
     async def test_a_connection_that_breaks_is_reported_and_made_anew(self, slack: Slack) -> None:
         async with heard(slack):
@@ -233,6 +250,7 @@ class TestConnection:
             ("auth.test", "token_revoked", "LANEWAY_SLACK_BOT_TOKEN"),
             ("auth.test", "account_inactive", "LANEWAY_SLACK_BOT_TOKEN"),
             ("apps.connections.open", "invalid_auth", "LANEWAY_SLACK_APP_TOKEN"),
+            ("apps.connections.open", "missing_scope", "connections:write"),
             ("apps.connections.open", "socket_mode_disabled", "Socket Mode"),
         ],
     )
