@@ -13,7 +13,7 @@ from pathlib import Path
 from core import commands, usage, wording
 from core.addressing import Spoken
 from core.arriving import Arriving
-from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Spent, Values
+from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Values
 from core.commands.knowing import pairing_text
 from core.ground import Ground
 from core.items import Item
@@ -24,7 +24,7 @@ from core.store import reads, rows
 from core.store.records import ALL_LANES, DeliveryKind, LaneRow, PairingRow, RuleRow
 from core.store.rows import Row
 from core.turns import Turn
-from core.usage import Report
+from core.usage import Report, Used
 from core.wording import plain
 
 
@@ -130,14 +130,14 @@ class Answering:
         ground, store = self.ground, self.ground.store
         engine = ground.engine(lane)
         view = ground.spine.view(lane.id)
-        session, answer, spent, pauses = "", "", Spent(), frozenset[str]()
+        session, answer, spent, pauses = "", "", Used(), frozenset[str]()
         rules: tuple[RuleRow, ...] = ()
         if Needs.SESSION in needs:
             session = await self._session(lane, engine)
         if Needs.ANSWER in needs:
             answer = await reads.last_answer(store, lane.id)
         if Needs.SPENT in needs:
-            spent = Spent(*await reads.spent(store, lane.id))
+            spent = await usage.of_lane(store, lane.id)
         if Needs.PAUSES in needs:
             pauses = frozenset(row.scope for row in await reads.pauses(store))
         if Needs.RULES in needs:

@@ -75,7 +75,6 @@ def period(typed: str, now: int) -> Period | None:
 
 async def report(store: Reader, lane: str, person: str, within: Period) -> Report:
     """Of this lane, of this person and of all."""
-    here = await store.fetch("usage.of_lane", lane=lane, since=within.since)
     found = await store.fetch("usage.of_all", since=within.since)
     missing = {
         (row["engine"], row["model"]): None
@@ -84,11 +83,16 @@ async def report(store: Reader, lane: str, person: str, within: Period) -> Repor
     }
     return Report(
         within,
-        _sum(here),
+        await of_lane(store, lane, within.since),
         _sum(row for row in found if row["person"] == person),
         _sum(found),
         tuple(missing),
     )
+
+
+async def of_lane(store: Reader, lane: str, since: int = 0) -> Used:
+    """What a lane has used since an instant."""
+    return _sum(await store.fetch("usage.of_lane", lane=lane, since=since))
 
 
 async def by_lane(store: Reader, since: int) -> list[tuple[str, str, Used]]:
@@ -153,4 +157,4 @@ def _missing(models: Sequence[tuple[str, str]]) -> str:
     named = [f"{plain(model) or 'its own model'} ({plain(engine)})" for engine, model in models]
     more = len(named) - NAMED_MOST
     listed = ", ".join(named[:NAMED_MOST]) + (f" and {more} more" if more > 0 else "")
-    return f"No price is known for {listed}. Prices stand in `prices.toml` in the gateway's home."
+    return f"No price was known for {listed}. Prices stand in `prices.toml` in the gateway's home."

@@ -17,7 +17,7 @@ from core.showing import Choice
 from core.store.records import LaneRow, RuleRow
 from core.store.rows import Row
 from core.turns import Event, LaneFacts, Turn
-from core.usage import Report
+from core.usage import Report, Used
 
 
 class Who(StrEnum):
@@ -48,15 +48,6 @@ class Shown:
     person: str
     name: str
     since: int  # ms: of a running turn its start, of a waiting one its arrival
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a lane has used so far. ``cost`` is None where no engine told any."""
-
-    turns: int = 0
-    tokens: int = 0
-    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +89,7 @@ class Situation:
     paused_all: bool = False
     session: str = ""
     answer: str = ""  # the lane's last
-    spent: Spent = Spent()
+    spent: Used = field(default_factory=Used)
     rules: tuple[RuleRow, ...] = ()  # "always here"
     engages: bool = False
     listed: bool = True  # members may talk here

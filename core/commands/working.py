@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from core import usage
 from core.commands.base import Answer, Ask, Shown, Situation
 from core.store import rows
 from core.store.records import ALL_LANES
 from core.turns import DropAsked, PauseAsked, ResumeAsked, SkipAsked, StopAsked
-from core.wording import count, duration, money, plain, quoted
+from core.wording import count, duration, plain, quoted
 
 
 def status(ask: Ask) -> Answer:
@@ -25,7 +26,8 @@ def status(ask: Ask) -> Answer:
     lines.append(f"Session: {plain(here.session) or 'none yet'}")
     if ask.person.admin:
         lines.append(f"Workspace: {plain(values.workspace) or 'a folder of its own'}")
-    lines.append(_spent(here))
+    spent = "nothing yet" if not here.spent.turns else usage.told(here.spent)
+    lines.append(f"Spent here: {spent}")
     return Answer("\n".join(f"- {line}" if number else line for number, line in enumerate(lines)))
 
 
@@ -38,17 +40,6 @@ def _state(here: Situation) -> str:
     since = duration(here.now - here.main.since)
     state = f"State: {verb} {quoted(here.main.label)} of {plain(here.main.name)}, for {since}"
     return state + (" (paused after it)" if here.lane.paused or here.paused_all else "")
-
-
-def _spent(here: Situation) -> str:
-    spent = here.spent
-    if not spent.turns:
-        return "Spent here: nothing yet"
-    parts = [f"{count(spent.turns, 'turn')}"]
-    if spent.tokens:
-        parts.append(f"{spent.tokens:,} tokens")
-    parts.append("cost not known" if spent.cost is None else money(spent.cost))
-    return f"Spent here: {', '.join(parts)}"
 
 
 def stop(ask: Ask) -> Answer:

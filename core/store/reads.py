@@ -279,12 +279,6 @@ async def last_answer(store: Reader, lane: str) -> str:
     return str(found[0]["answer"]) if found else ""
 
 
-async def spent(store: Reader, lane: str) -> tuple[int, int, float | None]:
-    """Turns, tokens and cost of a lane so far; the cost is None where no engine told any."""
-    row = (await store.fetch("turn.spent", lane=lane))[0]
-    return row["turns"], row["tokens"], row["cost"]
-
-
 # Rows as records --------------------------------------------------------------------------
 
 

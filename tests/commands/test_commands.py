@@ -195,7 +195,7 @@ async def test_status_of_an_idle_lane_tells_session_and_cost(scene: Scene) -> No
         rows.usage(turn.id, 1000, 234, 0.0042), rows.session(HERE, "demo", 0, "abc-1", 1)
     )
     await scene.say("/status")
-    for part in ("idle", "abc-1", "1,234 tokens", "$0.0042", "1 turn"):
+    for part in ("idle", "abc-1", "1,000 tokens in and 234 out", "$0.0042", "1 turn"):
         assert part in scene.said[-1]
 
 
@@ -284,7 +284,7 @@ async def test_a_refused_side_question_can_wait_in_the_queue_instead(scene: Scen
         ("/queue", set()),
         ("/busy side", set()),
         ("/again", {"turn.last_answer"}),
-        ("/status", {"turn.spent", "session.of_lane", "pause.list"}),
+        ("/status", {"usage.of_lane", "session.of_lane", "pause.list"}),
     ],
 )
 async def test_a_command_reads_of_the_lanes_past_only_what_it_shows(
@@ -300,7 +300,7 @@ async def test_a_command_reads_of_the_lanes_past_only_what_it_shows(
 
     monkeypatch.setattr(scene.store, "fetch", noting)
     await scene.say(text)
-    past = {"turn.last_answer", "turn.spent", "session.of_lane", "pause.list"}
+    past = {"turn.last_answer", "usage.of_lane", "session.of_lane", "pause.list"}
     assert past.intersection(asked) == reads_of_the_past
 
 

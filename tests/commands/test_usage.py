@@ -99,7 +99,7 @@ async def test_a_cost_that_nobody_told_is_said_and_not_guessed(scene: Scene) -> 
     await used(scene, ANA, None, None, "silent")
     await scene.say("/usage")
     assert "$0.50 and 2 turns whose cost is not known" in scene.said[-1]
-    assert "No price is known for mystery\\_1 (openai)." in scene.said[-1]
+    assert "No price was known for mystery\\_1 (openai)." in scene.said[-1]
     assert "prices.toml" in scene.said[-1]
     assert "silent" not in scene.said[-1], "no price would help where no tokens are told"
 

@@ -23,11 +23,6 @@ SELECT 1 FROM seen WHERE identity = :identity;
 SELECT answer FROM lane_turns
 WHERE lane = :lane AND answer <> '' AND kind <> 'side' ORDER BY id DESC LIMIT 1;
 
--- name: turn.spent
-SELECT count(*) AS turns, coalesce(sum(coalesce(tokens_in, 0) + coalesce(tokens_out, 0)), 0)
-    AS tokens, sum(cost) AS cost
-FROM lane_turns WHERE lane = :lane AND started_at IS NOT NULL;
-
 -- How far a platform was read.
 
 -- name: mark.save
