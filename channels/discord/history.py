@@ -79,7 +79,7 @@ class History:
             if thread.parent not in listed:
                 continue
             known = found.setdefault(thread.id, Stretch(thread, self._start, False))
-            if thread.last and thread.last <= known.after:
+            if 0 <= thread.last <= known.after:
                 quiet.add(thread.id)
         return [one for one in found.values() if one.spot.id not in quiet]
 

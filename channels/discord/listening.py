@@ -11,10 +11,10 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from channels.discord.content import Me, snowflake
-from channels.discord.errors import ApiError
+from channels.discord.errors import ApiError, translate
 from channels.discord.events import (
     Reading,
     direct_spot,
@@ -33,7 +33,7 @@ from channels.discord.sent import Sent
 from channels.discord.threads import Threads
 from channels.discord.world import World
 from channels.fields import Json, Malformed, as_object, integer, maybe, string
-from core.channel import Connection, Intake, SendError
+from core.channel import Connection, Intake, Marks, SendError
 from core.messages import Edit, Incoming, Message, Press
 
 log = logging.getLogger(__name__)
@@ -42,13 +42,16 @@ BATCH = 50
 WAITING_MOST = 5000  # events kept while nothing can be stored; more are read from the history
 DISK_PATIENCE, GLANCE_PAUSE = 2.0, 1.0
 OVERLAP = 5000  # ms: events of different servers overtake each other
-READ_AGAIN = 60.0  # seconds after the history could not be read
-RESOLVE_TRIES, RESOLVE_PAUSE, DENIED_FOR = 3, 1.0, 300.0
+READ_AGAIN = (1.0, 5.0, 15.0, 60.0)  # seconds after the history could not be read
+RESOLVE_AGAIN, DENIED_FOR = (1.0, 2.0, 4.0, 8.0), 300.0
 TEXTS_KEPT, DIRECTS_KEPT = 2000, 1000
 CONTENT_OFF = (
     "discord: the message content intent is off, so in servers only messages that mention the bot"
     " can be read; switch it on (developer portal, Bot, Message Content Intent) and restart"
 )
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class Listener:
         self._came = asyncio.Event()
         self._texts: OrderedDict[str, int] = OrderedDict()
         self._reported: Connection | None = None
-        self._behind = False  # something is still to be read from the history
+        self._full = False  # too much waited: what comes is read from the history instead
 
     def report(self, connection: Connection) -> None:
         """Tell a change of the connection, and only a change."""
@@ -213,8 +216,10 @@ class Listener:
         return not same
 
     def _put(self, item: Incoming | Unplaced | CatchUp) -> None:
-        if len(self._waiting) >= WAITING_MOST and not isinstance(item, CatchUp):
-            self._behind = True  # the history has it
+        if len(self._waiting) >= WAITING_MOST and not self._full:
+            self._full = True
+            self._waiting.append(CatchUp(begun=False, fresh=True))
+        if self._full and isinstance(item, Message | Edit | Unplaced) and not _pressed(item):
             return
         self._waiting.append(item)
         self._came.set()
@@ -228,9 +233,6 @@ class Listener:
             self._came.clear()
             while self._waiting:
                 await self._next()
-            if self._behind:
-                self._behind = False
-                self._again()
 
     async def _next(self) -> None:
         first = self._waiting[0]
@@ -255,21 +257,25 @@ class Listener:
         """Store a batch; while the disk does not take it, stops behind it are looked for."""
         if not batch:
             return
-        accepting = self._group.create_task(self._intake.accept(batch), name="discord accept")
+        await self._glancing(self._intake.accept(batch), "discord accept")
+        if times := [one.at for one in batch if isinstance(one, Message)]:
+            self._intake.reached("discord", min(max(times), self._rest.now()) - OVERLAP)
+
+    async def _glancing(self, work: Coroutine[Any, Any, T], name: str) -> T:
+        """Do something that everything else waits for, and look for stops behind it."""
+        task = self._group.create_task(work, name=name)
         pause = DISK_PATIENCE
         seen: set[int] = set()
-        while not await self._within(accepting, pause):
+        while not await self._within(task, pause):
             fresh = [one for one in self._waiting if id(one) not in seen]
             seen.update(map(id, fresh))
             said: list[Incoming] = [one for one in fresh if isinstance(one, Message | Edit | Press)]
             if said:
                 self._intake.glance(said)
             pause = GLANCE_PAUSE
-        accepting.result()
-        if not self._behind and (times := [o.at for o in batch if isinstance(o, Message)]):
-            self._intake.reached("discord", min(max(times), self._rest.now()) - OVERLAP)
+        return task.result()
 
-    async def _within(self, task: asyncio.Task[None], seconds: float) -> bool:
+    async def _within(self, task: asyncio.Task[Any], seconds: float) -> bool:
         """Whether a task ends within this time by our clock."""
         timer = self._group.create_task(self._rest.clock.sleep(seconds), name="discord patience")
         try:
@@ -283,6 +289,8 @@ class Listener:
         try:
             spot = self._parts.places.get(item.channel) or await self._fetch(item.channel)
             return None if spot is None else self._read(item.kind, item.event, spot)
+        except SendError as error:
+            return unreadable(item.kind, item.event, Malformed(f"its channel is unknown: {error}"))
         except Malformed as error:
             return unreadable(item.kind, item.event, error)
 
@@ -290,7 +298,7 @@ class Listener:
         places, clock = self._parts.places, self._rest.clock
         if places.denied(channel, clock.monotonic()):
             return None
-        for attempt in range(RESOLVE_TRIES):
+        for pause in (*RESOLVE_AGAIN, None):
             try:
                 answer = await self._rest.patient(lambda: self._rest.get_channel(channel))
                 places.put(spot := spot_of(as_object(answer, "channel")))
@@ -300,16 +308,19 @@ class Listener:
                     log.info("discord: channel %s is not shown to the bot: %s", channel, error)
                     places.deny(channel, clock.monotonic() + DENIED_FOR)
                     return None
-            except SendError as error:
-                log.info("discord: channel %s could not be asked for: %s", channel, error)
-            await clock.sleep(RESOLVE_PAUSE * 2.0**attempt)
-        self._behind = True
+                if pause is None:
+                    raise translate(error) from None
+            except SendError:
+                if pause is None:
+                    raise
+            await clock.sleep(pause)
         return None
 
     # --- what was missed ---
 
     async def _catch_up(self, item: CatchUp) -> None:
         now = self._rest.now()
+        self._full = False
         marks = await self._intake.marks("discord") if item.fresh else None
         if marks is not None and not marks.since:
             self._intake.reached("discord", now)
@@ -319,29 +330,34 @@ class Listener:
                 self._group.create_task(self._up(self._me), name="discord connected")
         if marks is None or not marks.since or self._me is None:
             return
-        history = History(self._rest, self._reading(self._me), marks)
-        known = {address.chat for address in marks.threads if not address.thread}
-        directs = [one for one in self._directs if one not in known]
-        try:
-            found = await history.missed(directs, sorted(self._parts.people))
-        except (SendError, ApiError) as error:
-            log.warning("discord: what was said meanwhile could not be read yet: %s", error)
-            self._behind = True
-            self._came.set()
-            return
+        found = await self._glancing(self._missed(marks, self._me), "discord history")
         for one in found:
             if isinstance(one, Message):
                 self._begins(one)
         for start in range(0, len(found), BATCH):
             await self._accept(found[start : start + BATCH])
-        if not self._behind:
-            self._intake.reached("discord", now - OVERLAP)
+        self._intake.reached("discord", now - OVERLAP)
 
-    def _again(self) -> None:
-        """Read the history once more, a little later; until then nothing counts as heard."""
+    async def _missed(self, marks: Marks, me: Me) -> list[Incoming]:
+        """What the history has. Nothing newer is let in before it: it would hide what is older."""
+        known = {address.chat for address in marks.threads if not address.thread}
+        failures = 0
+        while True:
+            directs = [one for one in self._directs if one not in known]
+            history = History(self._rest, self._reading(me), marks)
+            try:
+                found = await history.missed(directs, sorted(self._parts.people))
+            except SendError as error:
+                self.report(Connection(f"what was said meanwhile cannot be read yet: {error}"))
+                await self._rest.clock.sleep(READ_AGAIN[min(failures, len(READ_AGAIN) - 1)])
+                failures += 1
+            else:
+                self.report(Connection())
+                return found
 
-        async def later() -> None:
-            await self._rest.clock.sleep(READ_AGAIN)
-            self._put(CatchUp(begun=False, fresh=True))
 
-        self._group.create_task(later(), name="discord history again")
+def _pressed(item: Message | Edit | Unplaced) -> bool:
+    """Whether it came as an interaction, which no history has."""
+    if isinstance(item, Unplaced):
+        return item.kind == "INTERACTION_CREATE"
+    return isinstance(item, Message) and bool(item.press)

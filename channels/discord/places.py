@@ -48,7 +48,7 @@ class Spot:
     guild: str = ""
     parent: str = ""
     name: str = ""
-    last: int = 0  # its newest message, as far as Discord said
+    last: int = -1  # its newest message; 0: it has none; -1: Discord did not say
 
     @property
     def is_thread(self) -> bool:
@@ -65,14 +65,14 @@ def spot_of(channel: Json, guild: str = "") -> Spot:
     parent = string(channel, "parent_id") if kind in THREADS else ""
     if kind in THREADS and not parent:
         raise Malformed("a thread without a parent")
-    last = string(channel, "last_message_id")
+    last = string(channel, "last_message_id") or "0"
     return Spot(
         snowflake(channel, "id"),
         kind,
         string(channel, "guild_id") or guild,
         parent,
         string(channel, "name"),
-        int(last) if last.isdecimal() else 0,
+        int(last) if "last_message_id" in channel and last.isdecimal() else -1,
     )
 
 

@@ -19,7 +19,7 @@ from tests.fakes.recording_intake import RecordingIntake
 class QuickClock(SystemClock):
     """Pauses are noted at their length and slept at a fraction of it; durations count whole."""
 
-    def __init__(self, speed: float = 200.0) -> None:
+    def __init__(self, speed: float = 1000.0) -> None:
         self.asked: list[float] = []
         self.speed = speed
         self._ahead = 0.0
