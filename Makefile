@@ -15,8 +15,11 @@ help: ## this list
 run: venv ## start the gateway
 	@exec $(BIN)/laneway run
 
+# Most of a test's time is waiting for processes and sockets: more of them run than there are cores.
+JOBS ?= $(shell expr 3 '*' $$(getconf _NPROCESSORS_ONLN))
+
 test: dev ## run the whole test suite
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-engines: dev ## test engines with their real programs (fetches some 400 MB once)
 	@test -e .venv-engines/claude || { rm -rf .venv-engines; \
@@ -35,6 +38,9 @@ check: dev ## everything that CI checks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(MAKE) --no-print-directory test
+
+thorough: dev ## the whole test suite with ten times as many random inputs
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --timeout 600
 
 drill: dev ## kill it under load, many times (KILLS=200 SEED=to repeat one)
 	LANEWAY_DRILL_KILLS=$(or $(KILLS),200) LANEWAY_DRILL_SEED=$(or $(SEED),0) \

@@ -11,12 +11,13 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from core.channel import NotSent, RateLimited, Revise, Send, Typing, Uncertain
 from core.store.records import Delivery, DeliveryKind, DeliveryState, revises
 from tests.delivery.scene import ANA, OTHER_TOPIC, TOPIC, Scene, scene
+from tests.examples import tried
 from tests.fakes.channel import Fault
 
 LANES = (ANA, TOPIC, OTHER_TOPIC)
@@ -219,9 +220,8 @@ async def play(steps: list[tuple], path: Path) -> None:
         await history.check()
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
+@tried(
+    20,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(steps)

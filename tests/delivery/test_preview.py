@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.engines.base import Text, Thought, ToolEnded, ToolStarted, Usage
 from core.preview import Progress, spoken, tail, units
+from tests.examples import tried
 
 FAMILY = "👩\u200d👩\u200d👧"
 FLAG = "🇩🇪"
@@ -112,7 +113,7 @@ def test_a_tools_long_title_is_cut_to_one_line() -> None:
     assert len(it.frame(0).footer) < 100
 
 
-@settings(max_examples=200, deadline=None)
+@tried(50)
 @given(
     st.lists(st.text(max_size=40), max_size=40),
     st.integers(60, 300),

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.rates import CHAT_BURST, GROUP_BURST, KEPT, Bucket, Rank, Rates, Ticket
+from tests.examples import tried
 
 
 def rates(total: float = 30.0, chat: float = 1.0, group: float = 20 / 60) -> Rates:
@@ -180,7 +181,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@tried(50)
 @given(steps)
 def test_whatever_happens_penalties_and_rates_are_kept_and_everybody_gets_a_turn(
     steps: list[tuple],
@@ -269,7 +270,7 @@ moves = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@tried(20)
 @given(moves)
 def test_the_same_go_at_the_same_time_as_if_everybody_was_looked_at(moves: list[tuple]) -> None:
     it, plain, now = rates(), Plain(), 0.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.engines.acp_hearing import (
@@ -41,6 +41,7 @@ from core.engines.base import (
     Usage,
 )
 from core.engines.speech import ANSWER_MOST, CUT
+from tests.examples import tried
 
 HERE = Path("/srv/space")
 
@@ -293,7 +294,7 @@ KINDS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@tried(30)
 @given(st.lists(st.tuples(KINDS, UPDATES), max_size=6), JSON)
 def test_whatever_an_agent_says_can_be_stored(said: list[Any], usage: Any) -> None:
     ear = Ear()

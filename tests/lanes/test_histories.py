@@ -5,9 +5,7 @@ A longer run: ``HYPOTHESIS_PROFILE=long pytest tests/lanes/test_histories.py``.
 
 from __future__ import annotations
 
-import os
-
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -29,6 +27,7 @@ from core.turns import (
     Tell,
     Unsent,
 )
+from tests.examples import tried
 from tests.lanes.oracle import check
 from tests.lanes.world import World
 
@@ -318,14 +317,5 @@ class Histories(RuleBasedStateMachine):
         assert all(world.lanes.view(lane) is None for lane in LANES)
 
 
-settings.register_profile("usual", max_examples=60)
-settings.register_profile("planted", max_examples=200)
-settings.register_profile("long", max_examples=5000)
-
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(
-    settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual")),
-    stateful_step_count=50,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+TestHistories.settings = tried(50, stateful_step_count=50, suppress_health_check=list(HealthCheck))

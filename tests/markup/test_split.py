@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.markup.split import best_cut, split_fenced
+from tests.examples import tried
 
 LINES = [f"value_{n:03} = {n} * 2" for n in range(200)]
 ANSWER = "Result:\n\n```python\n" + "\n".join(LINES) + "\n```\n\nDone."
@@ -72,7 +73,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@tried(75)
 @given(st.lists(PIECES, max_size=40).map("".join), st.integers(24, 80))
 def test_parts_fit_and_lose_nothing(markdown: str, limit: int) -> None:
     parts = split_fenced(markdown, limit)

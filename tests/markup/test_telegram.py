@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.markup.telegram import ENTITY_LIMIT, TEXT_LIMIT, Rendered, quiet, render
+from tests.examples import tried
 
 
 def units(text: str) -> int:
@@ -277,7 +278,7 @@ SIGNS = st.sampled_from(
 MARKDOWN = st.lists(SIGNS | st.text(max_size=5), max_size=60).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@tried(75)
 @given(MARKDOWN, st.integers(2, 60) | st.just(TEXT_LIMIT))
 @example("", TEXT_LIMIT)
 @example("```\ud800", TEXT_LIMIT)
@@ -297,7 +298,7 @@ def test_whatever_an_agent_writes_telegram_takes(markdown: str, limit: int) -> N
             raw[2 * start : 2 * (start + length)].decode("utf-16-le")
 
 
-@settings(max_examples=200, deadline=None)
+@tried(50)
 @given(MARKDOWN, st.integers(8, 60))
 def test_the_parts_joined_are_the_whole(markdown: str, limit: int) -> None:
     joined = "".join(part.text for part in render(markdown, limit))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.messages import Address, Button, FileKind, FileRef, Part, Quote, Style, clean
@@ -34,6 +34,7 @@ from core.store.records import (
 from core.store.store import Store
 from core.turns import Status
 from tests.contracts.store_contract import ANA, LANE, lane_row, turn
+from tests.examples import tried
 from tests.fakes.clock import FakeClock
 
 TEXT = st.text().map(clean)
@@ -45,19 +46,19 @@ QUOTES = st.builds(Quote, TEXT, TEXT, TEXT, st.booleans(), st.lists(FILES, max_s
 BUTTONS = st.builds(Button, TEXT, TEXT, st.sampled_from(Style))
 
 
-@settings(max_examples=50)
+@tried(25)
 @given(PARTS | st.builds(FilePart, TEXT, TEXT, st.none() | PARTS))
 def test_a_part_is_read_as_it_was_written(part: Part | FilePart) -> None:
     assert encoding.load_part(encoding.dump_part(part)) == part
 
 
-@settings(max_examples=50)
+@tried(25)
 @given(st.lists(st.lists(BUTTONS, min_size=1, max_size=3).map(tuple), max_size=3).map(tuple))
 def test_a_keyboard_is_read_as_it_was_written(keyboard: tuple[tuple[Button, ...], ...]) -> None:
     assert encoding.load_keyboard(encoding.dump_keyboard(keyboard)) == keyboard
 
 
-@settings(max_examples=50)
+@tried(25)
 @given(st.lists(FILES, max_size=3).map(tuple), st.none() | QUOTES, TEXT)
 def test_what_a_message_carries_is_read_as_it_was_written(
     files: tuple[FileRef, ...], quote: Quote | None, album: str

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.telegram.fields import Malformed
@@ -21,6 +21,7 @@ from tests.channels.telegram.test_updates import (
     mention,
     update,
 )
+from tests.examples import tried
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -79,7 +80,7 @@ class TestMalformed:
         other = unreadable([1], ME, Malformed("the update is no object"))
         assert other.identity != unreadable([2], ME, Malformed("")).identity
 
-    @settings(max_examples=300, deadline=None)
+    @tried(75)
     @given(
         st.sampled_from(["message", "edited_message"]),
         st.dictionaries(st.sampled_from(FIELDS.split()), ANYTHING, min_size=1),
