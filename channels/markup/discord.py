@@ -94,8 +94,9 @@ class _Discord:
         return f"``{left}{text}{right}``"
 
     def link(self, label: str, target: str) -> str:
+        bare = label in ("", target)
         target = _target(target)
-        if not label or label == target:
+        if bare:
             return target if target[-1:].isalnum() or target[-1:] == "/" else f"<{target}>"
         inner = self.literal(label, 0, len(label), False, [Kind.ITALIC])
         if "://" in label:  # such a label makes Discord show the whole link as it is written

@@ -219,16 +219,22 @@ def test_whatever_an_agent_writes_discord_takes(markdown: str, limit: int) -> No
         assert not re.search(r"@everyone|@here|<[@#]", outside) or "`" in markdown
 
 
-@settings(max_examples=150, deadline=None)
+# The reader is not Discord: what both read alike is most of it, but not all.
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(MARKDOWN)
 @example("***a*b**")
 @example("*```*```*```*```")
 @example("- - > _\r_")
 def test_people_see_the_same_words_as_were_meant(markdown: str) -> None:
     def seen(text: str) -> str:
-        # Brackets within a label are round there.
-        return "".join(text.replace(APART, "").replace("[", "(").replace("]", ")").split())
+        # Brackets within a label are round there, and no address names anybody.
+        text = text.replace(APART, "").replace("[", "(").replace("]", ")").replace("%40", "@")
+        return "".join(re.sub(r"\\?[|¦]", "¦", text.replace("\\<", "<")).split())
+
+    def shown(part: str) -> str:
+        # Discord knows no HTML and no tables, and a sign of no width is no letter to it.
+        part = re.sub(r"<(?!https?:)", r"\\<", part.replace(APART, " "))
+        return read(re.sub(r"\\?\|", "¦", part)).text
 
     meant = seen(read(markdown).text)
-    shown = "".join(seen(read(part.replace(APART, " ")).text) for part in render(markdown))
-    assert not meant or shown == meant
+    assert not meant or "".join(seen(shown(part)) for part in render(markdown)) == meant
