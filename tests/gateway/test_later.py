@@ -9,6 +9,7 @@ import pytest
 from gateway import config
 from gateway.config import Settings
 from gateway.later import UNUSED, missing_here, unused_here
+from gateway.parts import wanted_channels
 from gateway.settings_table import table
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +60,23 @@ def test_every_setting_is_used_or_named_here() -> None:
     apart = {"config.py", "settings_table.py", "later.py"}
     code = "\n".join(path.read_text("utf-8") for path in files if path.name not in apart)
     budgets = {"budget_day", "budget_person_day"}
-    refused = {"telegram_mode"}
+    refused = {"telegram_mode", "slack_mode"}
     idle = {row.field for row in table() if f"settings.{row.field}" not in code}
     assert idle == UNUSED | budgets | refused
+
+
+def test_slack_comes_over_socket_mode_alone(tmp_path: Path) -> None:
+    tokens = {"LANEWAY_SLACK_BOT_TOKEN": "xoxb-1-a", "LANEWAY_SLACK_APP_TOKEN": "xapp-1-b"}
+    given = settings(tmp_path, **tokens)
+    (wanted,) = wanted_channels(given)
+    assert (wanted.name, wanted.options["api_base"]) == ("slack", "https://slack.com/api/")
+    assert not list(missing_here(given))
+    webhook = settings(
+        tmp_path,
+        **tokens,
+        LANEWAY_SLACK_MODE="webhook",
+        LANEWAY_SLACK_SIGNING_SECRET="hush",
+        LANEWAY_WEB_URL="https://lab.example.org",
+    )
+    (problem,) = missing_here(webhook)
+    assert problem == "LANEWAY_SLACK_MODE=webhook is not part of this version: set socket"
