@@ -22,7 +22,7 @@ from core.engines.acp_plain import (
     whole_number,
     words,
 )
-from core.engines.base import Event, Text, Thought, ToolEnded, ToolStarted, Usage
+from core.engines.base import Event, Thought, ToolEnded, ToolStarted, Usage
 from core.engines.claude_words import result_texts, title_of
 from core.engines.speech import Meter, Speech
 
@@ -38,16 +38,20 @@ class ClaudeEar:
     """Listens to the messages of one turn."""
 
     folder: Path
-    meter: Meter = field(default_factory=Meter)  # of the session's total cost
+    meter: Meter = field(default_factory=Meter)  # of the session's total cost, at results
+    mark: float | None = None  # that total when what has no result yet began; None: not known
     quiet: bool = False  # what was not streamed is kept as a notice, not said
     notice: str = ""
     limits: Json = field(default_factory=dict)  # what was last told of the account's limits
+    forgot: bool = False  # it began another conversation in the middle of the turn
     compacted: tuple[int, int] | None = None  # tokens before and after
     _speech: Speech = field(default_factory=Speech)
     _streamed: deque[str] = field(default_factory=lambda: deque(maxlen=STREAMED))
     _calls: dict[str, str] = field(default_factory=dict)  # open tool calls, with their titles
+    _results: bool = False  # there was one
     _settled: tuple[int, int] = (0, 0)  # tokens of what has a result
     _spent: float | None = None  # dollars of what has a result that tells them
+    _live: float | None = None  # dollars since the mark
     _message: tuple[int, int] = (0, 0)  # tokens of the message that is coming
     _messages: tuple[int, int] = (0, 0)  # of those before it without a result
 
@@ -67,7 +71,8 @@ class ClaudeEar:
             case "rate_limit_event":
                 self.limits = mapping(message.get("rate_limit_info"))
             case "conversation_reset":
-                yield Text(FORGOTTEN)
+                self.forgot = True
+                yield from self.say(FORGOTTEN)
             case "result":
                 yield self._count(message)
             case _:
@@ -154,6 +159,7 @@ class ClaudeEar:
         total = money(result.get("total_cost_usd"))
         if total is not None:
             self.meter.count(total)
+            self.mark, self._live = total, None
         if isinstance(since, dict):
             models = [mapping(model) for model in since.values()]
             tokens = (
@@ -166,14 +172,39 @@ class ClaudeEar:
             usage = mapping(result.get("usage"))
             tokens = (_tokens_in(usage), whole_number(usage.get("output_tokens")) or 0)
         self._settled = _sum(self._settled, tokens)
+        self._results = True
         self._message = self._messages = (0, 0)
         return self.usage()
 
+    def _of_totals(self) -> float | None:
+        """From totals alone: of a version that tells nothing better. Before a result, nothing."""
+        return self.meter.cost if self._results else None
+
+    def count_live(self, usage: Json) -> Iterator[Usage]:
+        """Take in the total it told when it was asked, between two results."""
+        total = money(mapping(usage.get("session")).get("total_cost_usd"))
+        if total is None:
+            return
+        if self.mark is None:  # asked before the prompt: all of it is the past's
+            self.mark = total
+        elif total > self.mark:
+            self._live = total - self.mark
+            yield self.usage()
+
     def usage(self) -> Usage:
-        """Of the turn until now. The cost is that of finished steps; engines tell no other."""
+        """Of the turn until now."""
         tokens = _sum(self._settled, _sum(self._messages, self._message))
-        cost = self.meter.cost if self._spent is None else min(self._spent, COST_MOST)
-        return Usage(*tokens, cost=cost)
+        cost = self._spent if self._spent is not None else self._of_totals()
+        if self._live is not None:
+            cost = (cost or 0.0) + self._live
+        return Usage(*tokens, cost=None if cost is None else min(cost, COST_MOST))
+
+
+def calls_tools(message: Json) -> bool:
+    """Whether a step has ended and tools are called, so that another step follows."""
+    event = mapping(message.get("event"))
+    delta = mapping(event.get("delta"))
+    return event.get("type") == "message_delta" and delta.get("stop_reason") == "tool_use"
 
 
 def _sum(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:

@@ -23,9 +23,10 @@ from core.engines.base import (
     Event,
     Finished,
     Request,
+    Text,
     Unsent,
 )
-from core.engines.claude_hearing import ClaudeEar
+from core.engines.claude_hearing import ClaudeEar, calls_tools
 from core.engines.claude_offers import Offers
 from core.engines.claude_peer import ClaudePeer
 from core.engines.claude_prompt import content
@@ -34,6 +35,7 @@ from core.engines.claude_words import (
     ASKED_AS_TEXT,
     Setup,
     command_of,
+    not_handed_on,
     questions,
     title_of,
 )
@@ -70,6 +72,7 @@ class ClaudeRun(AgentRun[Talk]):
         self._ear = ClaudeEar(request.folder)
         self._asks: dict[str, tuple[str, Json]] = {}  # approval → its request and its input
         self._offers = Offers()
+        self._usage_asked: set[str] = set()  # numbers of our questions
         self._verdict: Finished | None = None
 
     # The port -------------------------------------------------------------------------------
@@ -86,7 +89,7 @@ class ClaudeRun(AgentRun[Talk]):
 
     async def steer(self, turn: int, text: str) -> None:
         fits = self._prompted and not (self._over or self._stopping.is_set())
-        if self._peer is None or not fits or self._request.compact:
+        if self._peer is None or not fits or self._request.compact or not_handed_on(text):
             self._offers.refuse(turn)
             return
         self._offers.offer(turn, self._peer.say(text))
@@ -130,11 +133,19 @@ class ClaudeRun(AgentRun[Talk]):
 
     async def _turn(self, opened: Talk) -> AsyncGenerator[Event, None]:
         meter = Meter(opened.spent, opened.spent)
-        self._ear = ClaudeEar(self._request.folder, meter, quiet=self._request.compact)
+        quiet = self._request.compact
+        self._ear = ClaudeEar(self._request.folder, meter, opened.mark, quiet=quiet)
+        if refused := not_handed_on(self._request.prompt):
+            self._well = True
+            yield Text(refused)
+            yield Finished(Result.DONE)
+            return
         prompt = await asyncio.to_thread(content, self._request)
         if self._stopping.is_set():
             yield Finished(Result.CANCELLED)
             return
+        if opened.mark is None:
+            self._ask_usage(opened.peer)
         number = opened.peer.say(prompt)
         if not number:
             yield Unsent("The agent ended before it was given the message.")
@@ -159,6 +170,7 @@ class ClaudeRun(AgentRun[Talk]):
             if self._verdict is not None and self._offers.over:
                 last = self._verdict
         self._over = True
+        self._well = self._well and not self._ear.forgot
         for event in self._closing():
             yield event
         for settled in self._offers.rest():
@@ -177,6 +189,10 @@ class ClaudeRun(AgentRun[Talk]):
                 yield from self._withdrawn(as_sent(message.get("request_id")))
             case "command_lifecycle":
                 self._offers.hear(message)
+            case "control_response":
+                response = mapping(message.get("response"))
+                if as_sent(response.get("request_id")) in self._usage_asked:
+                    yield from self._ear.count_live(mapping(response.get("response")))
             case "result":
                 if self._offers.covered(message):
                     yield from self._ear.hear(message)
@@ -184,7 +200,12 @@ class ClaudeRun(AgentRun[Talk]):
                     yield from self._report()
             case _:
                 yield from self._ear.hear(message)
+                if calls_tools(message):  # the turn goes on, and has cost something by now
+                    self._ask_usage(opened.peer)
         yield from self._offers.settled()
+
+    def _ask_usage(self, peer: ClaudePeer) -> None:
+        self._usage_asked.add(peer.request("get_usage"))
 
     def _asked(self, message: Json, peer: ClaudePeer) -> Iterator[Event]:
         number, request = as_sent(message.get("request_id")), mapping(message.get("request"))
@@ -279,6 +300,7 @@ class ClaudeRun(AgentRun[Talk]):
         return opened
 
     async def _remember(self, opened: Talk) -> None:
+        opened.mark = self._ear.mark
         total = self._ear.meter.total
         if total is not None and total != opened.spent and not self._request.read_only:
             opened.spent = total

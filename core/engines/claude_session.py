@@ -44,6 +44,7 @@ class Talk:
     resumed: bool
     setup: Setup
     spent: float | None  # the session's cost so far, where known
+    mark: float | None  # the same as this process counts it; None: it has to be asked
     idle_since: float = 0.0
 
     @property
@@ -71,7 +72,8 @@ async def open_talk(peer: ClaudePeer, request: Request, fresh: str, engine: Clau
     if request.session:
         spent = await asyncio.to_thread(engine.totals.read, request.session)
     session = request.session if going_on else fresh
-    return Talk(peer, found, request.folder, session, going_on, setup, spent)
+    mark = None if request.session else 0.0
+    return Talk(peer, found, request.folder, session, going_on, setup, spent, mark)
 
 
 async def _answer(peer: ClaudePeer, number: str, request: Request) -> Json:

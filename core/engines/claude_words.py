@@ -39,11 +39,23 @@ SWITCHES = {
     # what it would begin by itself after a turn belongs to no turn
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
     "CLAUDE_CODE_DISABLE_CRON": "1",
+    # “@/some/file” in a message would be read without anybody's leave
+    "CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1",
     # a lane's conversation is the lane's: nothing is noted down beside it
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
     "ENABLE_TOOL_SEARCH": "false",  # the gateway's tools are few, and known from the start
 }
 _SPECIAL, _ESCAPED = re.compile(r"[*?\[\]\\!#]"), r"\\\g<0>"
+# Its commands that change the conversation behind our back, or itself for everybody here.
+FRESH = frozenset({"clear", "reset", "new"})
+NOT_HANDED_ON = FRESH | {
+    *("resume", "continue", "rename", "branch", "fork", "rewind", "exit", "quit"),
+    *("config", "settings", "model", "effort", "fast", "permissions", "allowed-tools", "hooks"),
+    *("mcp", "plugin", "plugins", "reload-plugins", "reload-skills", "agents", "memory"),
+    *("add-dir", "login", "logout", "output-style", "statusline", "autocompact", "schedule"),
+    *("loop", "goal", "update-config", "auto-mode-setup", "team-onboarding", "heapdump"),
+    *("__remote-workflow", "workflow-launch-exec", "remote-control", "doctor", "upgrade"),
+}
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -98,6 +110,22 @@ def permissions(setup: Setup, private: Sequence[tuple[Path, str]]) -> Json:
             pattern = f"/{_SPECIAL.sub(_ESCAPED, str(place))}/{inner}"
             closed += [f"Read({pattern})", f"Edit({pattern})"]
     return {"deny": closed, "ask": list(ALWAYS_ASKED) if setup.asks else []}
+
+
+def not_handed_on(prompt: str) -> str:
+    """Why a command of its own is not handed on, and what to do; "" for anything else."""
+    word = (
+        prompt[1:].split(maxsplit=1)[0].lower() if prompt[:1] == "/" and prompt[1:2] > " " else ""
+    )
+    if word in FRESH:
+        return "For a fresh conversation, say /new."
+    if word in NOT_HANDED_ON:
+        return (
+            f"/{word} of Claude Code is not handed on: it would change more than this "
+            "conversation. /model, /effort and /approvals are set here; for the rest, start "
+            "`claude` in a terminal on the gateway's machine."
+        )
+    return ""
 
 
 # What it declares ---------------------------------------------------------------------------

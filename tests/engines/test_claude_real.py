@@ -132,6 +132,19 @@ async def test_a_resumed_session_is_not_charged_with_its_past(
     assert second.events[-2] == first.events[-2]
 
 
+async def test_the_cost_is_told_before_a_command_is_run(
+    scene: Scene, service: AnthropicServer
+) -> None:
+    first = await scene.say("hello", model=MODEL)
+    await scene.engine.close()
+    session = first.started.session
+    scene.engine = real(scene.home, service)
+    play = await scene.say(tool("Bash", command="true"), model=MODEL, session=session)
+    costs = [event.cost for event in play.events if isinstance(event, Usage)]
+    assert pytest.approx(0.00375) in costs[:-1]
+    assert costs[-1] == pytest.approx(0.0075)
+
+
 async def test_thoughts_and_tools_are_told(scene: Scene) -> None:
     thinking = await scene.say("THINK it over")
     assert Thought("it over") in thinking.events
@@ -275,6 +288,7 @@ async def test_a_side_answer_can_read_the_workspace_and_nothing_else(
             "run": tool("Bash", command=f"touch {scene.folder}/made"),
             "outside": tool("Read", file_path="/etc/passwd"),
             "link": tool("Read", file_path=str(scene.folder / "link")),
+            "mention": "what is in @/etc/passwd and @link?",
             "search": tool("Grep", pattern="root", path="/etc", output_mode="content"),
             "list": tool("Glob", pattern="/etc/*"),
             "delegate": tool("Task", description="d", prompt="p", subagent_type="general-purpose"),
@@ -293,7 +307,8 @@ async def test_a_side_answer_can_read_the_workspace_and_nothing_else(
     assert "hostname" not in sides["list"].text
     assert Path("/etc/hostname").read_text().strip() not in sides["link"].text
     assert "remember the garden" not in sides["transcripts"].text
-    for name in set(tries) - {"recall", "read"}:
+    assert "root:" not in json.dumps(service.seen)
+    for name in set(tries) - {"recall", "read", "mention"}:
         assert failures(sides[name]), name
         assert sides[name].last == DONE
     assert sorted(path.name for path in scene.folder.iterdir()) == ["link", "notes.txt"]
@@ -304,7 +319,10 @@ async def test_a_side_answer_can_read_the_workspace_and_nothing_else(
     assert {path: after[path] for path in before if path.stem == session} == {
         path: size for path, size in before.items() if path.stem == session
     }
-    assert set(after) == set(before)
+    own = main.started.session  # it was written while the others were tried
+    assert {path for path in after if path.stem != own} == {
+        path for path in before if path.stem != own
+    }
     again = await scene.say("RECALL", lane="lane two", session=session, model=MODEL)
     assert again.text == "remember the garden"
     costs = [event.cost for event in sides["recall"].events if isinstance(event, Usage)]

@@ -118,6 +118,22 @@ async def test_tokens_are_told_while_it_works(claude: Make) -> None:
     assert seen == [(7, 5), (14, 10), (90, 40)]
 
 
+async def test_the_cost_is_told_while_it_works(claude: Make) -> None:
+    scene = claude()
+    first = await scene.say("/cost 4")
+    session = first.started.session
+    await scene.engine.close()
+    scene = claude()  # what it has cost before is asked, not remembered
+    (scene.home / "engines" / "claude" / "totals").rename(scene.home / "away")
+    script = "/cost 0.5\n/say one\n/tool Read {}\n/cost 0.75\n/say two\n/run make tea"
+    play = await scene.say(script, session=session)
+    seen = [usage.cost for usage in usages(play)]
+    assert seen[0] is None
+    assert 0.5 in seen
+    assert seen[-1] == 0.75
+    assert seen[1:] == sorted(cost or 0 for cost in seen[1:])
+
+
 # Approvals ----------------------------------------------------------------------------------
 
 
@@ -267,6 +283,17 @@ async def test_a_stop_takes_back_what_was_not_begun(claude: Make) -> None:
     assert "quick" not in play.text
 
 
+async def test_a_command_of_its_own_is_no_message_for_a_running_turn(claude: Make) -> None:
+    scene = claude()
+    play = scene.play("/say working\n/stream 3 0.05")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(play.through())
+        await until(lambda: play.saw(Text))
+        await play.run.steer(7, "/config editor=vim")
+    assert SteerSettled(7, taken=False) in play.events
+    assert len(scene.prompts()) == 1
+
+
 async def test_a_message_before_the_prompt_or_after_the_end_is_not_taken(claude: Make) -> None:
     scene = claude()
     play = scene.play("hello")
@@ -368,6 +395,37 @@ async def test_even_a_side_answer_that_asks_is_allowed_nothing(claude: Make) -> 
     side = await scene.say('/use Read {"file_path": "/etc/passwd"}', read_only=True)
     assert "denied: This is not allowed here." in side.text
     assert not side.saw(ApprovalAsked)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [("/clear", "say /new"), ("/config editor=vim", "not handed on"), ("/Model x", "/model")],
+)
+async def test_commands_that_would_change_more_than_the_conversation_are_not_handed_on(
+    claude: Make, prompt: str, words: str
+) -> None:
+    scene = claude()
+    first = await scene.say("hello")
+    session = first.started.session
+    play = await scene.say(prompt, session=session)
+    assert words in play.text
+    assert play.last == DONE
+    assert scene.prompts() == ["hello"]
+    assert (await scene.say("/turns", session=session)).text == "1"
+    assert len(scene.starts) == 1
+
+
+async def test_one_that_forgets_by_itself_is_started_again(
+    claude: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.engines.claude_words.FRESH", frozenset())
+    monkeypatch.setattr("core.engines.claude_words.NOT_HANDED_ON", frozenset())
+    scene = claude()
+    first = await scene.say("hello")
+    play = await scene.say("/clear", session=first.started.session)
+    assert "say /new" in play.text
+    await scene.say("hello", session=first.started.session)
+    assert len(scene.starts) == 2
 
 
 async def test_a_session_is_compacted(claude: Make) -> None:

@@ -46,7 +46,7 @@ class Agent:
         self._answers: dict[str, queue.Queue[dict[str, Any]]] = {}
         self._queued: list[dict[str, Any]] = []
         self._covers: list[str] = []
-        self._cost, self._tokens = 0.0, (10, 5)
+        self._cost, self._cost_told, self._tokens = 0.0, 0.0, (10, 5)
         self._open = False  # a message is being streamed
         self._exit_after: int | None = None
         self._late = ""
@@ -109,6 +109,9 @@ class Agent:
                 if found:
                     self.lifecycle(wanted, "cancelled")
                 self.reply(number, {"cancelled": bool(found)})
+            case "get_usage" if not self.plain:
+                total = self.session.total + self._cost
+                self.reply(number, {"session": {"total_cost_usd": total}})
             case _:
                 answer = {"subtype": "error", "request_id": number, "error": "unknown"}
                 self.wire.send("control_response", response=answer)
@@ -147,7 +150,8 @@ class Agent:
         else:
             self.session.said.append(text)
         self.end_message()
-        self.session.total = round(self.session.total + self._cost, 6)
+        self.session.total, self._cost_told = round(self.session.total + self._cost, 6), self._cost
+        self._cost = 0.0
         self.session.save()
         if self._late:
             self.wire.hold()
@@ -169,7 +173,7 @@ class Agent:
             **result,
         }
         if not self.plain:
-            used = {"inputTokens": came, "outputTokens": went, "costUSD": self._cost}
+            used = {"inputTokens": came, "outputTokens": went, "costUSD": self._cost_told}
             fields["model_usage_since_last_result"] = {"claude-opus-9": used}
             fields["user_message_uuids"] = self._covers
         self.wire.send("result", **fields)
@@ -177,6 +181,9 @@ class Agent:
             self.lifecycle(number, "cancelled" if result["is_error"] else "completed")
 
     def script(self, text: str, content: Any) -> None:
+        if text == "/clear":
+            self.wire.send("conversation_reset", new_conversation_id=name())
+            return
         if text.startswith("/compact"):
             self.compact()
             return
@@ -215,16 +222,17 @@ class Agent:
         self._text += text if kind == "text" else ""
         self.event(type="content_block_delta", delta={"type": f"{kind}_delta", kind: text})
 
-    def end_message(self) -> None:
+    def end_message(self, reason: str = "end_turn") -> None:
         if self._open:
             self._open = False
             block = {"type": "text", "text": self._text}
             self.wire.send("assistant", message={"id": self._message, "content": [block]})
-            self.event(type="message_delta", delta={}, usage={"output_tokens": 5})
+            delta = {"stop_reason": reason}
+            self.event(type="message_delta", delta=delta, usage={"output_tokens": 5})
             self.event(type="message_stop")
 
     def call(self, tool: str, given: dict[str, Any]) -> str:
-        self.end_message()
+        self.end_message("tool_use")
         number = f"toolu_{name()}"
         block = {"type": "tool_use", "id": number, "name": tool, "input": given}
         self.wire.send("assistant", message={"id": "msg_tool", "content": [block]})
