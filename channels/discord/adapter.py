@@ -97,6 +97,7 @@ class DiscordChannel:
             people,
         )
         self._me: Me | None = None
+        self._token_refused = False
         self._listener: Listener | None = None
 
     async def __aenter__(self) -> Self:
@@ -134,11 +135,17 @@ class DiscordChannel:
     async def do(self, action: Action) -> Done:
         """Carry out one action, once."""
         try:
-            return await self._calls.do(action)
+            done = await self._calls.do(action)
         except TokenRefused:
+            self._token_refused = True
             if self._listener is not None:
                 self._listener.report(Connection(TOKEN_REFUSED, fatal=True))
             raise
+        if self._token_refused:
+            self._token_refused = False
+            if self._listener is not None:
+                self._listener.report(Connection())
+        return done
 
     async def fetch(self, file: FileRef, target: Path) -> None:
         """Download a file of a received message."""

@@ -102,7 +102,6 @@ class Gateway:
             self._keep_session(closed.code != 1000)
             return self._lost(f"Discord closed the connection ({closed.code})")
         except TokenRefused as refused:
-            self._rest.trust()  # the next try asks again
             return self._fatal(Connection(str(refused), fatal=True))
         except RateLimited as limited:
             self._hooks.report(Connection("Discord asks us to wait before the next connection"))
@@ -121,6 +120,7 @@ class Gateway:
             return self._session[2]
         self._session = None
         self._resumes = 0
+        self._rest.trust()  # each try asks anew
         try:
             # Says whether the token is good, before a new session is spent on it.
             await self._rest.request(Route("GET", "/users/@me"))

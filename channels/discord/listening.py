@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 from channels.discord.content import Me, snowflake
 from channels.discord.errors import ApiError, translate
 from channels.discord.events import (
+    COMMAND,
+    COMPONENT,
     Reading,
     direct_spot,
     read_edit,
@@ -159,10 +161,7 @@ class Listener:
 
     def _put_off(self, event: Json, me: Me) -> None:
         """Within three seconds, whatever else there is to do."""
-        kind = integer(event, "type")
-        if kind in (2, 3) and string(event, "token"):
-            number = snowflake(event, "id")
-            token = Token(number, string(event, "token"), me.application, kind == 2)
+        if (token := _token(event, me)) is not None:
             self._parts.presses.put_off(token, self._group)
 
     @staticmethod
@@ -288,11 +287,23 @@ class Listener:
         """Where an event is from, asked of Discord; nothing is let in before that is known."""
         try:
             spot = self._parts.places.get(item.channel) or await self._fetch(item.channel)
-            return None if spot is None else self._read(item.kind, item.event, spot)
+            if spot is None:
+                self._leave_unanswered(item)
+                return None
+            return self._read(item.kind, item.event, spot)
         except SendError as error:
             return unreadable(item.kind, item.event, Malformed(f"its channel is unknown: {error}"))
         except Malformed as error:
             return unreadable(item.kind, item.event, error)
+
+    def _leave_unanswered(self, item: Unplaced) -> None:
+        """A command from where we may not be: its sign of thinking goes, nothing is said."""
+        if item.kind == "INTERACTION_CREATE" and self._me is not None:
+            token = _token(item.event, self._me)
+            if token is not None and token.command:
+                self._group.create_task(
+                    self._parts.presses.end(token), name=f"discord press {token.number}"
+                )
 
     async def _fetch(self, channel: str) -> Spot | None:
         places, clock = self._parts.places, self._rest.clock
@@ -354,6 +365,14 @@ class Listener:
             else:
                 self.report(Connection())
                 return found
+
+
+def _token(event: Json, me: Me) -> Token | None:
+    """What answers an interaction, if it is of a kind that is for us."""
+    kind, secret = integer(event, "type"), string(event, "token")
+    if kind not in (COMMAND, COMPONENT) or not secret:
+        return None
+    return Token(snowflake(event, "id"), secret, me.application, kind == COMMAND)
 
 
 def _pressed(item: Message | Edit | Unplaced) -> bool:

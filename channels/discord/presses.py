@@ -90,6 +90,13 @@ class Presses:
             if error.code not in _OVER:
                 raise translate(error) from None
 
+    async def end(self, token: Token) -> None:
+        """Nothing is said to a command. Raises nothing: it is only tidied up."""
+        try:
+            await self.answer(str(token), "")
+        except SendError as error:
+            log.info("discord: a press could not be ended: %s", error)
+
     async def _first(self, token: Token, text: str) -> None:
         """Instead of the sign that the bot is thinking; without a text the sign goes away."""
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"

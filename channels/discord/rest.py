@@ -29,6 +29,7 @@ from core.channel import NotSent, RateLimited, Uncertain
 from core.clock import Clock
 
 CONNECT = 10.0  # seconds
+REFUSED_FOR = 600.0  # seconds in which a refused token is not tried again
 SOCKET_CLOSE = 1.0  # seconds the gateway has to answer our good-bye
 _NEVER_LEFT = (
     aiohttp.ClientConnectorError,
@@ -47,7 +48,7 @@ class Rest(HTTPClient):
         self.clock = clock
         self.ahead = 0  # ms that Discord's clock is ahead of ours, to the second below
         self._limits = Buckets()
-        self._refused = False
+        self._refused_until = 0.0  # seconds, monotonic
         self._times = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT, connect=CONNECT, sock_read=answer_within
         )
@@ -71,7 +72,7 @@ class Rest(HTTPClient):
 
     def trust(self) -> None:
         """The token may be good again: the next call asks."""
-        self._refused = False
+        self._refused_until = 0.0
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         """The gateway's socket, for the library; a good-bye is not waited for."""
@@ -99,7 +100,7 @@ class Rest(HTTPClient):
         **kwargs: Any,
     ) -> Any:
         """One request. Raises SendError where no answer came, ApiError for one that refuses."""
-        if self._refused:  # each refused call counts towards a ban of this address
+        if self.clock.monotonic() < self._refused_until:  # refused calls count towards a ban
             raise TokenRefused(TOKEN_REFUSED)
         apart = route.path.startswith(_APART)
         self._limits.take(route.key, route.major_parameters, self.clock.monotonic(), apart)
@@ -115,7 +116,7 @@ class Rest(HTTPClient):
             raise limited
         refusal = api_error(status, body)
         if status == 401 and not apart:
-            self._refused = True
+            self._refused_until = now + REFUSED_FOR
             raise translate(refusal)
         raise refusal
 

@@ -12,7 +12,8 @@ from channels.discord.adapter import DiscordChannel
 from channels.discord.gateway import Timing
 from core.clock import SystemClock
 from core.messages import Address
-from tests.fakes.discord import ANA, FakeDiscord
+from tests.fakes.discord import ANA, BOT, CHANNEL, FakeDiscord
+from tests.fakes.discord_faults import Json
 from tests.fakes.recording_intake import RecordingIntake
 
 
@@ -72,3 +73,18 @@ async def opened(**options: object) -> AsyncIterator[Discord]:
 async def discord() -> AsyncIterator[Discord]:
     async with opened() as one:
         yield one
+
+
+async def connected(discord: Discord) -> None:
+    """Until the channel listens."""
+    await discord.fake.until(lambda: discord.intake.up)
+
+
+async def mentioned(discord: Discord, text: str = "hello there") -> tuple[Address, Json]:
+    """Ana mentions us in the channel: the lane's address, and her message."""
+    said = discord.fake.user_says(f"<@{BOT}> {text}", channel=CHANNEL)
+    identity = f"discord:{said['id']}"
+    await discord.fake.until(
+        lambda: any(one.identity == identity for one in discord.intake.messages)
+    )
+    return Address("discord", CHANNEL, said["id"]), said

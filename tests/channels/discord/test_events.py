@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channels.discord.content import Me, id_at, thread_name, time_of
@@ -318,6 +318,7 @@ class TestMalformed:
         with pytest.raises(Malformed):
             read(message)
 
+    @settings(max_examples=60)
     @given(st.data())
     def test_whatever_a_field_holds_it_is_read_or_malformed(self, data: st.DataObject) -> None:
         message = copy.deepcopy(said("<@92> hi", attachments=[attachment("7")], type=19))

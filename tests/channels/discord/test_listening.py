@@ -13,16 +13,12 @@ from channels.discord.adapter import DiscordChannel
 from channels.discord.gateway import Timing
 from core.channel import NotSent, Send
 from core.messages import Address, Edit, Message, Part, Press, Titled, Unreadable
-from tests.channels.discord.conftest import Discord, QuickClock, opened_on
+from tests.channels.discord.conftest import Discord, QuickClock, connected, opened_on
 from tests.contracts.channel_contract import listening
 from tests.fakes.discord import ANA, BOT, CHANNEL, GUILD, OTHER, ROBOT, FakeDiscord
 from tests.fakes.recording_intake import RecordingIntake
 
 ME = f"<@{BOT}>"
-
-
-async def connected(discord: Discord) -> None:
-    await discord.fake.until(lambda: discord.intake.up)
 
 
 class TestSession:
