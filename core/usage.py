@@ -17,6 +17,7 @@ from core.wording import count, money, plain
 _PERIOD = re.compile(r"([0-9]{1,5})\s*([mhdw])")
 _MS = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _NAMED = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
+USUAL = "30d"
 NAMED_MOST = 5  # models that are named for having no price
 
 
@@ -61,9 +62,12 @@ class Report:
 
 
 def period(typed: str, now: int) -> Period | None:
-    """A time span such as 7d, up to now; everything where none was typed; None: it is none."""
-    typed = typed.strip().lower()
-    if not typed:
+    """A time span such as 7d, up to now, or ``all``; None: it is neither.
+
+    Where nothing was typed it is a month, so that asking costs the same however long it has run.
+    """
+    typed = typed.strip().lower() or USUAL
+    if typed == "all":
         return Period(0)
     found = _PERIOD.fullmatch(typed)
     if found is None or not int(found[1]):

@@ -189,7 +189,7 @@ async def usage(store: Reader, typed: str, now: int) -> list[Json]:
     """What each lane and person has used within a time span such as 7d; raises LookupError."""
     within = spending.period(typed, now)
     if within is None:
-        raise LookupError(f"{typed!r} is no time span; write it like 7d, 12h or 4w")
+        raise LookupError(f"{typed!r} is no time span; write it like 7d, 12h or 4w, or say all")
     return [
         {
             "lane": lane,

@@ -39,7 +39,7 @@ _TABLE = (
     Command("busy", "what a message does while I work", Who.LANE, choosing.busy, "MODE"),
     Command("model", "the model of this thread", Who.LANE, choosing.model, "NAME"),
     Command("effort", "how hard the agent thinks", Who.LANE, choosing.effort, "LEVEL"),
-    Command("usage", "tokens and cost of this thread and yours", Who.ALL, knowing.usage, "[7d]"),
+    Command("usage", "tokens and cost, here and yours", Who.ALL, knowing.usage, "[7d|all]"),
     Command("title", "name this thread", Who.LANE, choosing.title, "TEXT"),
     Command(
         "listen", "whether messages here need a mention", Who.LANE, choosing.listen, "all|mention"
@@ -69,9 +69,7 @@ _TABLE = (
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
 # Of a later version; they say so, so that nobody takes them for misspelt.
-LATER = frozenset(
-    {"compact", "budget", "every", "at", "in", "watch", "jobs", "job", "link"}
-)
+LATER = frozenset({"compact", "budget", "every", "at", "in", "watch", "jobs", "job", "link"})
 NAMES = frozenset(COMMANDS) | LATER | {"start"}
 
 

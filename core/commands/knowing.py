@@ -113,7 +113,8 @@ def zone(ask: Ask) -> Answer:
 def usage(ask: Ask) -> Answer:
     used = ask.here.used
     if used is None:
-        return Answer(f"{plain(ask.args[:40])} is no time span. Write it like this: /usage 7d")
+        typed = plain(ask.args[:40])
+        return Answer(f"{typed} is no time span. Write it like this: /usage 7d, or /usage all")
     return Answer(spending.answer(used, admin=ask.person.admin))
 
 

@@ -25,7 +25,7 @@ _COLUMNS = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "within", nargs="?", default="", metavar="7d", help="only of this time span up to now"
+        "within", nargs="?", default="", metavar="7d", help="the time span up to now, or all (30d)"
     )
     parser.add_argument("--json", action="store_true", help="an array of objects")
 

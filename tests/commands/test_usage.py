@@ -56,7 +56,7 @@ async def test_a_member_sees_the_thread_and_the_own_sum(scene: Scene) -> None:
     await used(scene, ANA, 8000, 4.0, place="lab")
     await scene.say("/usage", BEN)
     assert scene.said[-1].splitlines() == [
-        "Used so far:",
+        "Used in the last 30 days:",
         "",
         "- here: 1 turn, 1,000 tokens in and 500 out, $0.25",
         "- by you: 2 turns, 4,000 tokens in and 2,000 out, $0.75",
@@ -88,9 +88,20 @@ async def test_a_time_span_counts_up_to_now(scene: Scene) -> None:
     assert "- here: 1 turn, 2,000 tokens in and 1,000 out, $2.00" in scene.said[-1]
 
 
+async def test_everything_is_told_to_who_asks_for_it(scene: Scene) -> None:
+    await used(scene, ANA, 1000, 1.0)
+    await scene.clock.advance(31 * DAY)
+    await scene.say("/usage")
+    assert "- here: nothing" in scene.said[-1]
+    await scene.say("/usage all")
+    assert scene.said[-1].startswith("Used so far:\n\n- here: 1 turn")
+
+
 async def test_a_span_that_is_none_is_told_with_an_example(scene: Scene) -> None:
     await scene.say("/usage last week")
-    assert scene.said[-1] == "last week is no time span. Write it like this: /usage 7d"
+    assert (
+        scene.said[-1] == "last week is no time span. Write it like this: /usage 7d, or /usage all"
+    )
 
 
 async def test_a_cost_that_nobody_told_is_said_and_not_guessed(scene: Scene) -> None:
@@ -134,7 +145,8 @@ async def test_what_never_began_is_not_counted(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("typed", "found"),
     [
-        ("", Period(0)),
+        ("", Period(1_000_000_000_000 - 30 * DAY * 1000, "in the last 30 days")),
+        ("ALL", Period(0, "so far")),
         ("7d", Period(1_000_000_000_000 - 7 * DAY * 1000, "in the last 7 days")),
         ("1d", Period(1_000_000_000_000 - DAY * 1000, "in the last day")),
         (" 12 H ", Period(1_000_000_000_000 - DAY * 500, "in the last 12 hours")),

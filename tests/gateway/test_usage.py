@@ -93,7 +93,7 @@ def run(*typed: str) -> int:
 
 @pytest.mark.usefixtures("home")
 def test_people_read_a_table_with_the_sum(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run() == 0
+    assert run("all") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["LANE", "PERSON", "TURNS", "TOKENS", "IN", "TOKENS", "OUT", "COST"]
     assert lines[1].split() == ["a", "local:ana", "2", "200", "200", "$0.30"]
