@@ -115,12 +115,14 @@ class Previews:
     def doubt(self, row: Delivery) -> None:
         """A preview that was being sent when an earlier process ended; the platform can tell."""
         if row.turn is not None:
-            if above := self._by_turn.pop(row.turn, None):
-                self._above[row.turn] = above
-            self._by_turn[row.turn] = Preview(
+            doubted = Preview(
                 row.turn, row.lane, fate=Fate.DOUBT, row=row.id, created_at=row.created_at,
                 closed=True, not_before=self._clock.monotonic() + FIND_AFTER,
             )  # fmt: skip
+            other = self._by_turn.get(row.turn, doubted)
+            self._by_turn[row.turn] = max(doubted, other, key=lambda one: one.row)
+            if other is not doubted:
+                self._above[row.turn] = min(doubted, other, key=lambda one: one.row)
 
     def close(self, turn: int) -> None:
         """No frame starts from now on; a call that is under way goes on."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from core.channel import NotSent, RateLimited, Revise, Send, Typing, Uncertain
+from core.channel import Find, NotSent, RateLimited, Revise, Send, Typing, Uncertain
 from core.store.records import Delivery, DeliveryKind, DeliveryState, revises
 from tests.delivery.scene import ANA, OTHER_TOPIC, TOPIC, Scene, scene
 from tests.examples import tried
@@ -27,7 +27,7 @@ ENDS = (DeliveryState.SENT, DeliveryState.UNCERTAIN, DeliveryState.WITHDRAWN)
 lanes = st.sampled_from(LANES)
 some = st.integers(0, 9)
 kinds = st.sampled_from([DeliveryKind.NOTICE, DeliveryKind.COMMAND, DeliveryKind.CARD])
-actions = st.sampled_from([Send, Revise])
+actions = st.sampled_from([Send, Revise, Find])
 errors = st.one_of(
     st.builds(RateLimited, st.sampled_from([0.5, 3, 20])),
     st.builds(RateLimited, st.just(5), st.just(True)),
@@ -71,6 +71,7 @@ class History:
     crashes: list[tuple[int, float]] = field(default_factory=list)
     frames: dict[int, set[str]] = field(default_factory=dict)
     number: int = 0
+    finds: bool = False  # the platform can tell what arrived
 
     def word(self, kind: str) -> str:
         self.number += 1
@@ -138,6 +139,8 @@ class History:
         for delivery in self.said:
             row, text = rows[delivery.id], delivery.part.text
             assert row.state in ENDS, f"{text} is lost: {row.state}"
+            known = not self.finds or row.state is not DeliveryState.UNCERTAIN
+            assert known, f"{text} is uncertain"
             assert len([c for c in sends if c.landed and c.text == text]) <= 1, f"{text} twice"
             if row.state is DeliveryState.SENT:
                 assert text in history, f"{text} is said to be sent"
@@ -190,7 +193,7 @@ class History:
             call.done_at is not None and isinstance(call.error, None | RateLimited | NotSent)
             for call in self.it.channel.calls
         )
-        if self.crashes or self.dropped or not certain:
+        if not self.finds and (self.crashes or self.dropped or not certain):
             return
         shown = {message.text for message in self.it.channel.messages.values()}
         for answer in self.answers:
@@ -207,9 +210,9 @@ class History:
                 assert shown.text == delivery.part.text, "something older won"
 
 
-async def play(steps: list[tuple], path: Path) -> None:
-    async with scene(path, *LANES) as it:
-        history = History(it)
+async def play(steps: list[tuple], path: Path, finds: bool = False) -> None:
+    async with scene(path, *LANES, finds_sends=finds) as it:
+        history = History(it, finds=finds)
         for step in steps:
             await history.step(step)
         it.channel._faults.clear()
@@ -228,3 +231,13 @@ async def play(steps: list[tuple], path: Path) -> None:
 def test_whatever_happens_the_promises_hold(steps: list[tuple]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(play(steps, Path(folder)))
+
+
+@tried(
+    20,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(steps.map(lambda some: [step for step in some if step[0] != "drop"]))
+def test_where_the_platform_can_tell_everything_is_there_exactly_once(steps: list[tuple]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(play(steps, Path(folder), finds=True))

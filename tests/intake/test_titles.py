@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.messages import Address, Titled
 from core.store import reads
 from core.titles import TITLE_WORDS, title_of
+from tests.examples import tried
 from tests.intake.scene import LAB, Scene
 
 
@@ -50,6 +51,7 @@ def test_a_word_longer_than_a_title_is_cut() -> None:
     assert title_of("a" * 100) == "a" * 59 + "…"
 
 
+@tried(100)
 @given(st.text(max_size=300))
 def test_any_text_makes_a_title_of_one_short_line(text: str) -> None:
     title = title_of(text)
