@@ -151,7 +151,7 @@ def _waiting(settings: Settings) -> list[Finding]:
 
 
 def _people(settings: Settings) -> Finding:
-    if not settings.telegram_token:
+    if not wanted_channels(settings):
         return Finding("people", True, "no platform is set up; the terminal of this machine is")
     roles: Mapping[str, str] = {}
     if (settings.home / DATABASE).exists():

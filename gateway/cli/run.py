@@ -16,6 +16,7 @@ from gateway import config, logs
 from gateway.app import Gateway
 from gateway.config import BadSettings, Settings
 from gateway.later import missing_here, unused_here
+from gateway.parts import wanted_channels
 from gateway.settings_table import EngineName
 from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
 from gateway.trouble import Trouble
@@ -73,7 +74,8 @@ async def _live(settings: Settings) -> None:
 
 def _ready(settings: Settings) -> None:
     address = f"http://{settings.web_host}:{settings.web_port}"
-    channels = "Telegram and this machine" if settings.telegram_token else "this machine only"
+    named = [one.name.capitalize() for one in wanted_channels(settings)]
+    channels = f"{', '.join(named)} and this machine" if named else "this machine only"
     log.info(
         "engine %s, health at %s/readyz, listening to %s", settings.engine.value, address, channels
     )
