@@ -55,7 +55,7 @@ class _Reader:
         self._indents: list[int] = []
         self._column = 0  # the sum of these
         self._item_at: int | None = None  # an item's marker, with nothing after its first block
-        self._marker = ""
+        self._marker, self._level = "", 0
         self._heading: tuple[int, int] | None = None  # where it began, and its level
         self._depth: dict[Kind, int] = {}
         self._since: dict[Kind, int] = {}
@@ -176,13 +176,13 @@ class _Reader:
 
     def _item(self, start: int) -> None:
         if self._fresh and self._item_at is not None:
-            self._mark_item(self._item_at, len(self._lists) - 1)  # it holds nothing but this list
+            self._mark_item(self._item_at)  # it holds nothing but this list
         self._begin(start)
         number = self._lists[-1]
         marker = "• " if number is None else f"{number}. "
         if number is not None:
             self._lists[-1] = number + 1
-        self._item_at, self._marker = self._size, marker
+        self._item_at, self._marker, self._level = self._size, marker, len(self._lists)
         self._indents.append(len(marker))
         self._column += len(marker)
         self._write(marker)
@@ -192,11 +192,11 @@ class _Reader:
         """Mark an item from its marker to the end of its first block, if there is any text."""
         at, self._item_at = self._item_at, None
         if at is not None and self._size > at + len(self._marker):
-            self._mark_item(at, len(self._lists))
+            self._mark_item(at)
 
-    def _mark_item(self, at: int, level: int) -> None:
+    def _mark_item(self, at: int) -> None:
         if Kind.ITEM in self._blocks:
-            self._spans.append(Span(Kind.ITEM, at, self._size, self._marker, level))
+            self._spans.append(Span(Kind.ITEM, at, self._size, self._marker, self._level))
 
     def _open_heading(self, level: int) -> None:
         if Kind.HEADING in self._blocks and self._item_at is None and level <= _HEADINGS:

@@ -85,7 +85,7 @@ def _units(text: str) -> int:
 
 
 def _size(blocks: list[Block]) -> int:
-    return len(json.dumps(blocks, ensure_ascii=False, separators=(",", ":")))
+    return len(json.dumps(blocks, ensure_ascii=False))
 
 
 class _Mrkdwn:

@@ -41,6 +41,52 @@ def test_render_prints_the_messages_of_a_file(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("platform", "message"),
+    [
+        (
+            "slack",
+            {
+                "text": "*Grüße* &lt;!here&gt;",
+                "blocks": [
+                    {
+                        "type": "rich_text",
+                        "elements": [
+                            {
+                                "type": "rich_text_section",
+                                "elements": [
+                                    {"type": "text", "text": "Grüße", "style": {"bold": True}},
+                                    {"type": "text", "text": " <!here>"},
+                                ],
+                            }
+                        ],
+                    }
+                ],
+            },
+        ),
+        ("discord", {"content": "**Grüße** <!here>"}),
+    ],
+)
+def test_render_shows_what_each_platform_would_be_sent(
+    platform: str, message: object, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    file = tmp_path / "answer.md"
+    file.write_text("**Grüße** <!here>", encoding="utf-8")
+    assert main(["render", "--to", platform, str(file)]) == 0
+    assert json.loads(capfdbinary.readouterr().out) == [message]
+
+
+@pytest.mark.parametrize(("platform", "key"), [("slack", "text"), ("discord", "content")])
+def test_a_limit_is_exact_on_every_platform(
+    platform: str, key: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    file = tmp_path / "answer.md"
+    file.write_text("k" * 5000)
+    assert main(["render", "--to", platform, "--limit", "2000", str(file)]) == 0
+    parts = json.loads(capfdbinary.readouterr().out)
+    assert [len(part[key]) for part in parts] == [2000, 2000, 1000]
+
+
 def test_render_reads_standard_input_and_takes_a_limit() -> None:
     done = laneway("render", "--to", "telegram", "--limit", "2000", "-", text="k" * 5000)
     assert [len(part["text"]) for part in json.loads(done.stdout)] == [2000, 2000, 1000]

@@ -6,11 +6,12 @@ import re
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channels.markup.discord import TEXT_LIMIT, render
 from channels.markup.reading import read
+from tests.examples import tried
 from tests.markup.agents import BIG, MARKDOWN
 
 APART = "\u200b"
@@ -204,7 +205,7 @@ class TestParts:
         assert time.process_time() - started < 3
 
 
-@settings(max_examples=150, deadline=None)
+@tried(40)
 @given(MARKDOWN, st.integers(2, 60) | st.just(TEXT_LIMIT))
 @example("", TEXT_LIMIT)
 @example("> ```\n> x\n- y", 16)
@@ -220,7 +221,7 @@ def test_whatever_an_agent_writes_discord_takes(markdown: str, limit: int) -> No
 
 
 # The reader is not Discord: what both read alike is most of it, but not all.
-@settings(max_examples=200, deadline=None, derandomize=True)
+@tried(40, derandomize=True)
 @given(MARKDOWN)
 @example("***a*b**")
 @example("*```*```*```*```")
