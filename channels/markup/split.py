@@ -1,17 +1,15 @@
 """Cutting text into parts that a platform takes, where it hurts least.
 
-Pure, and linear in the text. Nothing is lost: the parts joined are the text (but for fences that
-were added, and parts of nothing but blanks). Knows no platform: limits are parameters.
+Pure, and linear in the text. Nothing is lost: the parts joined are the text (but for parts of
+nothing but blanks). Knows no platform: limits are parameters.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 
 from channels.markup.styled import ALONE, Kind, Span, Styled
@@ -185,97 +183,3 @@ def _line_of_code(text: str, whole: list[Span], starts: list[int], start: int, c
     if line > start:
         return line
     return first if first > start else cut
-
-
-# Markdown source with fences --------------------------------------------------------------
-
-_FENCE = re.compile(r"^ {0,3}(?P<sign>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
-_UNCUT = re.compile(r"\[[^\]\n]{1,300}\]\([^)\s]{1,1000}\)|`[^`\n]{1,300}`")
-
-
-@dataclass(frozen=True, slots=True)
-class _Fence:
-    """A fenced block: from its opening line to the end of its closing line."""
-
-    start: int
-    body: int
-    body_stop: int
-    stop: int
-    opening: str
-    closing: str
-
-
-def split_fenced(markdown: str, limit: int, utf16: bool = False) -> list[str]:
-    """Markdown in parts; a fence that goes on is closed and opened again with its language."""
-    ruler = Ruler(markdown, utf16)
-    fences = list(_fences(markdown))
-    parts: list[str] = []
-    at = nth = 0
-    while at < len(markdown):
-        while nth < len(fences) and fences[nth].stop <= at:
-            nth += 1
-        near = fences[nth] if nth < len(fences) else None
-        opening = near.opening if near and near.body <= at < near.body_stop else ""
-        stop, closing = _fenced_cut(markdown, fences, nth, ruler, at, limit - len(opening))
-        part = opening + markdown[at:stop] + closing
-        if part.strip():
-            parts.append(part)
-        at = stop
-    return parts
-
-
-def _fences(markdown: str) -> Iterator[_Fence]:
-    opened: re.Match[str] | None = None
-    for line in _FENCE.finditer(markdown):
-        if opened is None:
-            if "`" not in line["info"] or line["sign"][0] == "~":
-                opened = line
-        elif line["sign"].startswith(opened["sign"]) and not line["info"].strip():
-            yield _fence(markdown, opened, line.start(), line.end())
-            opened = None
-    if opened is not None:
-        yield _fence(markdown, opened, len(markdown), len(markdown))
-
-
-def _fence(markdown: str, opened: re.Match[str], body_stop: int, stop: int) -> _Fence:
-    body = min(opened.end() + 1, len(markdown))
-    # An opening line too long for a small part is repeated without what follows the language.
-    info = " ".join(opened["info"].split()[:1])[:40]
-    sign = opened["sign"] if len(opened["sign"]) <= 40 else opened["sign"][:3]
-    return _Fence(opened.start(), body, body_stop, stop, f"{sign}{info}\n", sign)
-
-
-def _fenced_cut(
-    markdown: str, fences: list[_Fence], nth: int, ruler: Ruler, at: int, room: int
-) -> tuple[int, str]:
-    """Where the part from ``at`` on ends, and the fence that must be closed there."""
-    stop = ruler.furthest(at, max(1, room))
-    if stop >= len(markdown):
-        return len(markdown), ""
-    cut = max(_before_uncut(markdown, at, best_cut(markdown, at, stop)), at + 1)
-    starts = [fence.start for fence in fences[nth : nth + room]]
-    around = bisect_left(starts, cut) - 1
-    fence = fences[nth + around] if around >= 0 else None
-    if fence is None or cut >= fence.stop:
-        return cut, ""
-    if cut <= fence.body and fence.start > at:
-        return fence.start, ""
-    least = max(at, fence.body)
-    stop = ruler.furthest(at, max(1, room - len(fence.closing) - 1))
-    line = markdown.rfind("\n", least, min(stop, fence.body_stop)) + 1
-    if fence.stop <= ruler.furthest(at, max(1, room)):
-        return fence.stop, ""
-    if line <= least:
-        line = max(_between_signs(markdown, at, max(stop, at + 1)), at + 1)
-        return line, "\n" + fence.closing
-    return line, fence.closing
-
-
-def _before_uncut(markdown: str, start: int, cut: int) -> int:
-    """The cut, moved before the link or inline code it would go through."""
-    for found in _UNCUT.finditer(markdown, max(start, cut - 1400), min(len(markdown), cut + 1400)):
-        if found.start() >= cut:
-            break
-        if start < found.start() and cut < found.end():
-            return found.start()
-    return cut
