@@ -148,6 +148,7 @@ async def test_a_stop_ends_the_question_with_its_turn(tmp_path: Path) -> None:
             await scene.says("/stop")
         assert answer.result().text == "Nobody answered in time."
         await scene.until(lambda: any("No answer is needed" in text for text in scene.texts()))
+        await scene.until(lambda: scene.parts.runner.view("main") is None)
         assert await scene.statuses() == ["stopped"]
 
 
