@@ -18,11 +18,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from core.engines.acp_plain import Json, items
+from core.engines.acp_plain import Json, as_sent, items
 
 CUT_OFF = "(This was cut off.)"
 LEFT_OUT = "(Left out, because it was too long. Ask for it again if you need it.)"
 _EMPTY = 60  # tokens of an answer of which nothing can be spared
+BEFORE = 0  # the turn of a summary, which no turn that runs again may take for its own
 IMAGE = "image_file"  # a picture is kept as its path, and read when it is sent
 IMAGE_TOKENS = 1000
 _SESSION = re.compile(r"chat-[0-9a-f]{16}")
@@ -183,13 +184,13 @@ def mended(history: Iterable[Said], current: int) -> list[Json]:
             if message.get("role") == "tool":
                 if message.get("tool_call_id") not in unanswered:
                     continue
-                unanswered.remove(message["tool_call_id"])
+                unanswered.remove(as_sent(message["tool_call_id"]))
             else:
                 made += _cut_off(unanswered)
-                unanswered = [call["id"] for call in items(message.get("tool_calls"))]
+                unanswered = [as_sent(call.get("id")) for call in items(message.get("tool_calls"))]
             made.append(message)
         made += _cut_off(unanswered)
-        if turn[0].turn != current and made[-1].get("role") != "assistant":
+        if made and turn[0].turn != current and made[-1].get("role") != "assistant":
             made.append({"role": "assistant", "content": CUT_OFF})
     return made
 

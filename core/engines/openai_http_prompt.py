@@ -14,7 +14,7 @@ from typing import Any
 from core import inside
 from core.engines.acp_plain import Json, as_sent, items
 from core.engines.base import Attachment, Request
-from core.engines.openai_http_history import IMAGE, Said, mended, turns_of, without_tools
+from core.engines.openai_http_history import BEFORE, IMAGE, Said, mended, turns_of, without_tools
 from core.engines.openai_http_words import Option
 from core.engines.workspace_tools import Tool
 
@@ -75,11 +75,11 @@ def summarise(request: Request) -> Said:
     return Said(request.turn, {"role": "user", "content": SUMMARISE + matters})
 
 
-def summary_turn(turn: int, summary: str) -> list[Said]:
+def summary_turn(summary: str) -> list[Said]:
     """What stands in place of a conversation that was compacted."""
     return [
-        Said(turn, {"role": "user", "content": "What has happened so far?"}),
-        Said(turn, {"role": "assistant", "content": summary}),
+        Said(BEFORE, {"role": "user", "content": "What has happened so far?"}),
+        Said(BEFORE, {"role": "assistant", "content": summary}),
     ]
 
 

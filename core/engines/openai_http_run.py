@@ -161,7 +161,7 @@ class ChatRun:
         reply = self._calls.reply
         if not reply.text.strip() or finished(reply.finish):
             raise Failed("The summary is not whole, so nothing was changed. Try it again.")
-        kept = summary_turn(self._request.turn, reply.text.strip())
+        kept = summary_turn(reply.text.strip())
         await self._talk.become(kept)
         yield Text(f"About {before:,} tokens of conversation are now {tokens(kept):,}.")
 
