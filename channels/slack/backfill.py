@@ -52,34 +52,51 @@ class Backfill:
     learn: Callable[[list[str]], Awaitable[None]]
     changed: Callable[[], None] = lambda: None
     whole: bool = True
-    _threads: set[Address] = field(default_factory=set)
-    _places: set[str] = field(default_factory=set)
+    _threads: dict[Address, str] = field(default_factory=dict)  # and the newest known message
+    _places: dict[str, None] = field(default_factory=dict)
     _known: set[Address] = field(default_factory=set)
+    _asked: dict[Address, None] = field(default_factory=dict)
 
     def holds(self, address: Address) -> bool:
+        """Whether it is still to be read. What somebody asks for is read next."""
         if address in self._threads:
+            self._asked[address] = None
             return True
-        return address not in self._known and address.chat in self._places
+        if address not in self._known and address.chat in self._places:
+            self._asked[address] = None
+            return True
+        return False
 
     def plan(self, marks: Marks) -> None:
-        """What is going to be read; nothing if we never listened before."""
+        """What is going to be read, newest threads first; nothing if we never listened before."""
         self._known = set(marks.threads)
         if marks.since:
-            self._threads = set(marks.threads)
+            newest_first = sorted(marks.threads.items(), key=lambda one: one[1].at, reverse=True)
+            self._threads = {address: mark.message_id for address, mark in newest_first}
             directs = {address.chat for address in marks.threads if is_direct(address.chat)}
-            self._places = {place.removeprefix("slack:") for place in marks.places} | directs
+            places = {place.removeprefix("slack:") for place in marks.places} | directs
+            self._places = dict.fromkeys(sorted(places))
 
     async def run(self, marks: Marks, now: int) -> None:
-        """Read it, newest threads first. ``now``: ms by Slack's clock. Raises no SendError."""
-        newest_first = sorted(marks.threads.items(), key=lambda one: one[1].at, reverse=True)
-        for address, mark in newest_first if marks.since else ():
-            await self._kindly(self._thread(address, mark.message_id, now), str(address))
-            self._threads.discard(address)
+        """Read it. ``now``: ms by Slack's clock. Raises no SendError."""
+        while self._threads or self._places:
+            match self._next():
+                case Address() as address:
+                    await self._kindly(self._thread(address, now), str(address))
+                    del self._threads[address]
+                case chat:
+                    await self._kindly(self._place(chat, marks, now), chat)
+                    del self._places[chat]
             self.changed()
-        for chat in sorted(self._places):
-            await self._kindly(self._place(chat, marks, now), chat)
-            self._places.discard(chat)
-            self.changed()
+
+    def _next(self) -> Address | str:
+        """Somebody waits for those that were asked for."""
+        for address in self._asked:
+            if address in self._threads:
+                return address
+            if address not in self._known and address.chat in self._places:
+                return address.chat
+        return next(iter(self._threads)) if self._threads else next(iter(self._places))
 
     async def _kindly(self, work: Awaitable[None], what: str) -> None:
         """One place that cannot be read keeps no other from it."""
@@ -91,8 +108,9 @@ class Backfill:
             self.whole = False
             log.warning("slack: what was missed in %s is not known: %s", what, error)
 
-    async def _thread(self, address: Address, after: str, now: int) -> None:
+    async def _thread(self, address: Address, now: int) -> None:
         """A thread, or a direct chat's main timeline, after its mark."""
+        after = self._threads[address]
         if address.thread:
             found = await self._pages(
                 "conversations.replies", channel=address.chat, ts=address.thread, oldest=after

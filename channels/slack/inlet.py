@@ -82,6 +82,9 @@ class Inlet:
         one = _Waiting(body, read)
         self._waiting.append(one)
         self._news.set()
+        if not self._ready(one):  # the history may take long, a stop may not
+            one.glanced = True
+            self._intake.glance([read.incoming])
         if not isinstance(read.incoming, Message | Edit) or _commanded(read.incoming):
             self._urgent.set()
         return await one.stored

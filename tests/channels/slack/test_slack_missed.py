@@ -176,6 +176,19 @@ async def test_what_is_said_now_waits_behind_what_was_missed(down: Down) -> None
         assert live["ts"] == down.intake.messages[-1].message_id
 
 
+async def test_a_stop_is_seen_while_it_waits(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    fake = down.slack.fake
+    fake.hang("conversations.history")
+    async with listening(down.slack.channel, down.intake):
+        await fake.until(lambda: fake.called("conversations.history"))
+        fake.user_says("!stop")
+        await fake.until(lambda: down.intake.glanced)
+        assert down.intake.texts == []
+        fake.heal()
+        await fake.until(lambda: down.intake.texts == ["!stop"])
+
+
 async def test_a_thread_that_is_read_already_does_not_wait_for_others(down: Down) -> None:
     root = down.says(f"{ME} begin", channel=LAB)
     down.known(root, LAB, root["ts"])
@@ -186,6 +199,24 @@ async def test_a_thread_that_is_read_already_does_not_wait_for_others(down: Down
         fake.user_says("go on", channel=LAB, thread=root["ts"])
         await fake.until(lambda: down.intake.texts == ["go on"])
         fake.heal()
+
+
+async def test_what_somebody_waits_for_is_read_next(down: Down) -> None:
+    fake = down.slack.fake
+    times = [stamp_of(now() - 20_000 + 1000 * n) for n in range(4)]
+    roots = [down.says(f"{ME} {n}", channel=LAB, ts=ts)["ts"] for n, ts in enumerate(times)]
+    for ts in roots:
+        down.known(fake.messages[LAB, ts], LAB, ts)
+    fake.hang("conversations.replies")
+    async with listening(down.slack.channel, down.intake):
+        await fake.until(lambda: fake.called("conversations.replies"))
+        fake.user_says("I am here", channel=LAB, thread=roots[0])
+        await fake.until(lambda: fake.called("users.info") or fake.envelopes[-1].attempt)
+        fake.heal()
+        await fake.until(lambda: down.intake.texts == ["I am here"])
+        await fake.until(lambda: len(fake.called("conversations.replies")) >= 5)
+    read = [call.fields["ts"] for call in fake.called("conversations.replies")]
+    assert list(dict.fromkeys(read)) == [roots[3], roots[0], roots[2], roots[1]]
 
 
 async def test_a_slow_down_is_obeyed_and_the_reading_goes_on(down: Down) -> None:
