@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from channels.registry import Opened, Wanted
 from core.channel import Connection, Intake
 from core.clock import Clock, SystemClock
 from core.commands import menu
+from core.messages import Address, Message
 from gateway import app, opening
 from gateway.app import Gateway
 from tests.fakes.channel import FakeChannel
@@ -56,6 +57,7 @@ class World:
     faults: dict[str, str] = field(default_factory=dict)  # where a platform breaks or hangs
     menus: dict[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     closed: list[str] = field(default_factory=list)
+    channels: dict[str, FakeChannel] = field(default_factory=dict)
 
     def opener(self, name: str) -> object:
         @asynccontextmanager
@@ -66,7 +68,8 @@ class World:
                 await self.go_wrong(name, "menu")
                 self.menus[name] = commands
 
-            yield Opened(self.kinds.get(name, Platform)(clock, name), offer)
+            channel = self.channels[name] = self.kinds.get(name, Platform)(clock, name)
+            yield Opened(channel, offer)
             self.closed.append(name)
             await self.go_wrong(name, "closing")
 
@@ -86,7 +89,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(app, "wanted_channels", lambda _: [Wanted(name, {}) for name in NAMES])
     monkeypatch.setattr(registry, "ADAPTERS", dict.fromkeys(NAMES, "core.channel"))
     monkeypatch.setattr(registry, "OPENERS", {name: made.opener(name) for name in NAMES})
-    monkeypatch.setattr(opening, "OPEN_TIME", 0.05)
+    for module, name in ((opening, "OPEN_TIME"), (app, "FLUSH"), (app, "LAND")):
+        monkeypatch.setattr(module, name, 0.05)
     monkeypatch.setattr(opening, "CLOSE_TIME", 0.05)
     return made
 
@@ -160,3 +164,33 @@ async def test_a_platform_that_does_not_close_holds_up_no_end(
         await life(tmp_path / "home", world, others=3)
     assert "discord did not close" in caplog.text
     assert sorted(world.closed) == sorted(NAMES)
+
+
+async def test_what_is_said_on_one_platform_is_answered_though_another_hangs(
+    tmp_path: Path, world: World
+) -> None:
+    """Also each with its own title, set after the answer."""
+    engine, ready = PuppetEngine(), asyncio.Event()
+    made = replace(settings(tmp_path / "home"), members=frozenset(f"{name}:1" for name in NAMES))
+    gateway = Gateway(made, SystemClock(), lambda *_: {"acp": engine})
+
+    def says(name: str) -> Message:
+        here, who = Address(name, "1", "7"), f"{name}:1"
+        text = f"**look** at {name}, please"
+        return Message(f"{name}:41", "41", here, who, "Ana", text, 5, direct=True)
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(gateway.run(ready.set), name="gateway")
+        await ready.wait()
+        world.channels["slack"].seconds = 3600.0
+        for number, name in enumerate(NAMES, 1):
+            await world.channels[name].push(says(name))
+            (await engine.started(number)).answer_with(f"seen on {name}")
+        for name in ("discord", "telegram"):
+            channel = world.channels[name]
+            while not channel.titles:
+                await asyncio.sleep(0.005)
+            assert channel.texts() == [f"seen on {name}"]
+            assert channel.titles == {Address(name, "1", "7"): f"look at {name}, please"}
+        assert world.channels["slack"].texts() == []
+        gateway.stop()
