@@ -118,5 +118,6 @@ class _Mrkdwn:
         return item.detail
 
     def apart(self, before: str, after: str) -> bool:
-        last = before[-1:]
-        return last.isalnum() or after[:1].isalnum() or last in ("*", "_", "~")
+        last, first = before[-1:], after[:1]
+        signs = last in ("*", "_", "~") and first in ("*", "_", "~")
+        return signs or last.isalnum() or first.isalnum()

@@ -72,6 +72,8 @@ class TestMrkdwn:
             ("# Heading\ntext", "*Heading*\ntext"),
             ("**bold *and* it**", "*bold _and_ it*"),
             ("snake_case and 2 * 3 * 4", "snake_case and 2 * 3 * 4"),
+            ("**a**: b, (**c**)", "*a*: b, (*c*)"),
+            ("**a***b*", f"*a*{APART}_b_"),
             ("in**side**s", f"in{APART}*side*{APART}s"),
             ("**a\nb**", "*a*\n*b*"),
             ("```python\nif a < b: *x*\n```", "```\nif a &lt; b: *x*\n```"),
