@@ -14,13 +14,14 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from docs.pictures.page import page
-from docs.pictures.scene import record
+from docs.pictures import elsewhere, posts, scene
+from docs.pictures.page import page, phone
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "build" / "pictures"
 IMAGES = ROOT / "docs" / "images"
-STYLE = Path(__file__).with_name("chat.css")
+CHAT = Path(__file__).with_name("chat.css")
+THREADS = Path(__file__).with_name("threads.css")
 WIDTH, SCALE = 720, 2
 TALL = 4000  # more than any page; what is left empty below is not part of the picture
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -42,13 +43,17 @@ def main() -> int:
     if browser is None:
         sys.stderr.write("Chromium is needed; on Debian: apt install chromium\n")
         return 2
-    recording = asyncio.run(record())
     PAGES.mkdir(parents=True, exist_ok=True)
     IMAGES.mkdir(parents=True, exist_ok=True)
-    style = STYLE.read_text(encoding="utf-8")
-    for name, screens in (("conversation", recording.topics), ("approval", recording.approval)):
+    recording = asyncio.run(scene.record())
+    work, club = asyncio.run(elsewhere.record())
+    for name, phones, style in (
+        ("conversation", [phone(one) for one in recording.topics], CHAT),
+        ("approval", [phone(one) for one in recording.approval], CHAT),
+        ("slack-and-discord", [posts.slack(work), posts.discord(club)], THREADS),
+    ):
         written = PAGES / f"{name}.html"
-        written.write_text(page(screens, style) + MEASURE, encoding="utf-8")
+        written.write_text(page(phones, style.read_text("utf-8")) + MEASURE, encoding="utf-8")
         draw(browser, written, IMAGES / f"{name}.png")
     return 0
 

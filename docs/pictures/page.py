@@ -37,12 +37,12 @@ _CLIP = (
 _PAPER = '<svg viewBox="0 0 24 24"><path d="M6 2.500h8l5 5V21.500H6zM14 2.500v5h5"/></svg>'
 
 
-def page(screens: Sequence[Screen], style: str) -> str:
+def page(phones: Sequence[str], style: str) -> str:
     """Phones side by side, in a file that needs no other."""
-    phones = "\n".join(phone(screen) for screen in screens)
+    shown = "\n".join(phones)
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Laneway</title>\n'
-        f"<style>\n{style}</style>\n<main>\n{phones}\n</main>\n</html>\n"
+        f"<style>\n{style}</style>\n<main>\n{shown}\n</main>\n</html>\n"
     )
 
 
@@ -65,7 +65,7 @@ def bubble(one: Bubble, *, first: bool, last: bool) -> str:
     text = marked(one.text, one.entities)
     tight = not one.reactions and not text.endswith(("</pre>", "</blockquote>"))
     shown = f'<div class="text">{text}</div>' if text else ""
-    name = f'<div class="name {_tint(one.author)}">{escape(one.author)}</div>'
+    name = f'<div class="name {tint(one.author)}">{escape(one.author)}</div>'
     reactions = "".join(f'<span class="reaction">{escape(sign)}</span>' for sign in one.reactions)
     rows = "".join(
         '<div class="row">'
@@ -78,7 +78,7 @@ def bubble(one: Bubble, *, first: bool, last: bool) -> str:
         f"{_initial(one.author, 'avatar') if last and not one.own else ''}"
         f'<div class="column"><div class="bubble{" tight" if tight else ""}">'
         f"{name if first and not one.own else ''}{_file(one)}"
-        f'{shown}<div class="foot">{reactions}<time>{_time(one.seconds)}</time></div>'
+        f'{shown}<div class="foot">{reactions}<time>{clock(one.seconds)}</time></div>'
         f"</div>{rows}</div></article>"
     )
 
@@ -116,14 +116,15 @@ def _file(one: Bubble) -> str:
 
 
 def _initial(name: str, kind: str) -> str:
-    return f'<span class="{kind} {_tint(name)}">{escape(name[:1])}</span>'
+    return f'<span class="{kind} {tint(name)}">{escape(name[:1])}</span>'
 
 
-def _tint(name: str) -> str:
+def tint(name: str) -> str:
     """One of five colours, the same for a name wherever it stands."""
     return f"tint{sum(map(ord, name)) % 5}"
 
 
-def _time(seconds: int) -> str:
+def clock(seconds: int) -> str:
+    """The time of day, so long after a picture began."""
     minutes = (BEGAN + seconds) // 60
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
