@@ -18,7 +18,7 @@ from core.engines.base import Abilities, EngineError, EngineUnready, Finding, Re
 from core.engines.claude_ends import SIGN_IN
 from core.engines.claude_program import INSTALL
 from core.engines.claude_run import ClaudeRun
-from core.engines.claude_session import Talk
+from core.engines.claude_session import NEEDED, Talk
 from core.engines.claude_words import OWN_SOURCES, SWITCHES, arguments
 from core.engines.processes import Ledger, resolve
 
@@ -131,15 +131,23 @@ class ClaudeEngine(AgentEngine[Talk]):
 
 
 def _told(talk: Talk) -> list[Finding]:
-    known = ", ".join(model for model, _, _ in talk.declared.models)
-    signed = talk.declared.signed_in
+    found = talk.declared
+    known = ", ".join(model for model, _, _ in found.models)
     return [
-        Finding("claude: hand-shake", True, f"version {talk.declared.version or 'not told'}"),
+        Finding(
+            "claude: hand-shake",
+            True,
+            f"version {found.version or 'not told'}",
+            ""
+            if found.current
+            else f"update it to {NEEDED} or newer: older ones give no side "
+            "answers, and do not always tell what became of a message into a running turn",
+        ),
         Finding(
             "claude: login",
-            signed,
-            "an account or key is there" if signed else "none",
-            "" if signed else SIGN_IN,
+            found.signed_in,
+            "an account or key is there" if found.signed_in else "none",
+            "" if found.signed_in else SIGN_IN,
         ),
         Finding("claude: models", True, known or "not told"),
     ]

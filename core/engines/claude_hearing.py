@@ -186,7 +186,7 @@ class ClaudeEar:
         if total is None:
             return
         if self.mark is None:  # asked before the prompt: all of it is the past's
-            self.mark = total
+            self.mark = self.meter.before = self.meter.total = total
         elif total > self.mark:
             self._live = total - self.mark
             yield self.usage()

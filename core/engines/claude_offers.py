@@ -20,6 +20,7 @@ class Offers:
         self._waiting: dict[str, int] = {}  # handed over, not yet begun with → the message's turn
         self._owed: set[str] = set()  # begun with; their result is still to come
         self._settled: list[SteerSettled] = []
+        self._answered = False  # there was a result that names nothing
 
     def begin(self, number: str) -> None:
         self._prompt = number
@@ -52,6 +53,10 @@ class Offers:
         numbers = {as_sent(number) for number in told} if isinstance(told, list) else set()
         ours = {self._prompt, *self._waiting, *self._owed}
         if not numbers:
+            if self._answered:  # a further answer is that to what came meanwhile
+                for number in list(self._waiting):
+                    self._take(number)
+            self._answered = True
             self._owed.clear()
             return True
         for number in numbers:

@@ -38,6 +38,7 @@ from core.engines.claude_words import (
     not_handed_on,
     questions,
     title_of,
+    unmentioned,
 )
 from core.engines.lines import Gone
 from core.engines.processes import Child, LineTooLong
@@ -72,6 +73,7 @@ class ClaudeRun(AgentRun[Talk]):
         self._ear = ClaudeEar(request.folder)
         self._asks: dict[str, tuple[str, Json]] = {}  # approval → its request and its input
         self._offers = Offers()
+        self._current = False  # the program knows every switch that is used here
         self._usage_asked: set[str] = set()  # numbers of our questions
         self._verdict: Finished | None = None
 
@@ -92,7 +94,7 @@ class ClaudeRun(AgentRun[Talk]):
         if self._peer is None or not fits or self._request.compact or not_handed_on(text):
             self._offers.refuse(turn)
             return
-        self._offers.offer(turn, self._peer.say(text))
+        self._offers.offer(turn, self._peer.say(self._harmless(text)))
 
     def _interrupt(self) -> None:
         if self._peer is None or not self._prompted or self._over:
@@ -140,7 +142,9 @@ class ClaudeRun(AgentRun[Talk]):
             yield Text(refused)
             yield Finished(Result.DONE)
             return
-        prompt = await asyncio.to_thread(content, self._request)
+        self._current = opened.declared.current
+        request = replace(self._request, prompt=self._harmless(self._request.prompt))
+        prompt = await asyncio.to_thread(content, request)
         if self._stopping.is_set():
             yield Finished(Result.CANCELLED)
             return
@@ -176,6 +180,9 @@ class ClaudeRun(AgentRun[Talk]):
         for settled in self._offers.rest():
             yield settled
         yield last
+
+    def _harmless(self, text: str) -> str:
+        return text if self._current else unmentioned(text)
 
     def _patience_now(self) -> float | None:
         """Seconds until a silence after a result means that nothing more will come."""

@@ -16,7 +16,7 @@ from core.engines import claude_ends as ends
 from core.engines.acp_plain import Json, mapping, words
 from core.engines.base import EngineUnready, Request
 from core.engines.claude_peer import ClaudePeer, answers
-from core.engines.claude_words import Declared, Setup, declared
+from core.engines.claude_words import NEWEST_NEEDED, Declared, Setup, declared
 from core.engines.lines import Gone
 from core.engines.processes import Child
 
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 # What a process that works by itself says; one at rest says nothing but notices.
 AT_WORK = frozenset({"stream_event", "assistant", "control_request", "result", "user"})
 ANSWERS_WITHIN = 1.0  # seconds; a live one takes a few hundredths
+NEEDED = ".".join(map(str, NEWEST_NEEDED))
+TOO_OLD = (
+    f"This version of Claude Code is too old for that: {NEEDED} or newer is needed. Ask an admin "
+    "to update it."
+)
 LOST = ("no conversation found", "valid session id")
 
 
@@ -61,11 +66,15 @@ async def open_talk(peer: ClaudePeer, request: Request, fresh: str, engine: Clau
     number = peer.request("initialize", hooks=None)
     try:
         response = await _answer(peer, number, request)
-    except Gone:
+    except Gone as gone:
         await peer.child.exited(1.0)
         _look_for_loss(request, peer.child.stderr_tail)
+        if "unknown option" in peer.child.stderr_tail:
+            raise EngineUnready(TOO_OLD) from gone
         raise
     found, setup = declared(response), Setup.of(request)
+    if request.read_only and found.version and not found.current:
+        raise EngineUnready(TOO_OLD)
     _check_effort(found, setup)
     going_on = bool(request.session) and not request.read_only
     spent = None

@@ -56,6 +56,7 @@ NOT_HANDED_ON = FRESH | {
     *("loop", "goal", "update-config", "auto-mode-setup", "team-onboarding", "heapdump"),
     *("__remote-workflow", "workflow-launch-exec", "remote-control", "doctor", "upgrade"),
 }
+NEWEST_NEEDED = (2, 1, 332)  # older ones know less of what keeps a message or a side answer in
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
 
@@ -128,6 +129,11 @@ def not_handed_on(prompt: str) -> str:
     return ""
 
 
+def unmentioned(text: str) -> str:
+    """The text for a version that would read “@/some/file” in it without anybody's leave."""
+    return re.sub(r"(?:(?<=\s)|^)@(?=\S)", "@ ", text)
+
+
 # What it declares ---------------------------------------------------------------------------
 
 
@@ -152,6 +158,12 @@ class Declared:
             if (wanted or "default") in (value.lower(), resolved.lower()):
                 return efforts
         return EFFORTS
+
+    @property
+    def current(self) -> bool:
+        """Whether it knows every option and switch that is used here."""
+        numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", self.version)
+        return numbers is not None and tuple(map(int, numbers.groups())) >= NEWEST_NEEDED
 
     @property
     def signed_in(self) -> bool:

@@ -304,6 +304,42 @@ async def test_a_message_before_the_prompt_or_after_the_end_is_not_taken(claude:
     assert scene.prompts() == ["hello"]
 
 
+@pytest.mark.parametrize(("options", "prompt"), [((), "see @/etc/x"), (("--old",), "see @ /etc/x")])
+async def test_a_file_that_a_message_only_names_is_not_read(
+    claude: Make, options: tuple[str, ...], prompt: str
+) -> None:
+    scene = claude(*options)
+    play = await scene.say("see @/etc/x")
+    assert scene.prompts() == [prompt]
+    names = json.loads((await scene.say("/env", session=play.started.session)).text)
+    assert "CLAUDE_CODE_DISABLE_FILE_MENTIONS" in names
+
+
+async def test_an_old_version_answers_a_late_message_and_it_counts_as_taken(
+    claude: Make,
+) -> None:
+    scene = claude("--old")
+    play = scene.play("/say working\n/stream 3 0.05")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(play.through())
+        await until(lambda: play.saw(Text))
+        await play.run.steer(7, "/say and @me")
+    assert play.text.endswith("w2 and @ me")
+    assert SteerSettled(7, taken=True) in play.events
+    assert play.last == DONE
+
+
+async def test_an_old_version_gives_no_side_answers_and_says_so(claude: Make) -> None:
+    scene = claude("--old")
+    play = await scene.say("hello", read_only=True)
+    (event,) = play.events
+    assert isinstance(event, Finished)
+    assert "too old for that: 2.1.332 or newer is needed" in event.error
+    first, *_ = (await scene.engine.check())[1:]
+    assert first.ok
+    assert "update it" in first.fix
+
+
 # Sessions and processes ---------------------------------------------------------------------
 
 

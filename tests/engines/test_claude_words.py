@@ -14,7 +14,7 @@ from core.engines.acp_plain import NAME_MOST
 from core.engines.base import SteerSettled, Text, ToolStarted
 from core.engines.claude_hearing import OPEN_CALLS, ClaudeEar
 from core.engines.claude_offers import Offers
-from core.engines.claude_words import command_of, declared, questions, title_of
+from core.engines.claude_words import command_of, declared, questions, title_of, unmentioned
 
 HERE = Path("/srv/space")
 NOW = 1_800_000_000_000
@@ -127,6 +127,27 @@ def test_a_hand_shake_without_models_offers_the_usual_efforts() -> None:
     assert found.model("opus") == "opus"
     assert "high" in found.efforts("opus")
     assert declared({"models": [{"value": "tiny"}]}).efforts("tiny") == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "current"),
+    [("2.1.332", True), ("2.2.0", True), ("3.0.0-beta", True), ("2.1.331", False), ("", False)],
+)
+def test_a_version_is_current_or_not(version: str, current: bool) -> None:
+    assert declared({"claude_code_version": version}).current is current
+
+
+@pytest.mark.parametrize(
+    ("text", "harmless"),
+    [
+        ("@/etc/x", "@ /etc/x"),
+        ('a @"b c" @~/d', 'a @ "b c" @ ~/d'),
+        ("a\n@b", "a\n@ b"),
+        ("ana@example.org @ x", "ana@example.org @ x"),
+    ],
+)
+def test_names_of_files_can_be_made_harmless(text: str, harmless: str) -> None:
+    assert unmentioned(text) == harmless
 
 
 # Ends ---------------------------------------------------------------------------------------

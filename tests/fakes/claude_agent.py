@@ -56,6 +56,7 @@ FLAGS = {
     *("-p", "--verbose", "--include-partial-messages", "--strict-mcp-config", "--fork-session"),
     "--no-session-persistence",
     "--plain",  # an old one: no lifecycle, no ids in results, totals only
+    "--old",  # the same, and it does not know options of today
     "--hang-start",
     "--signed-out",
     "--forgetful",  # takes a message in and never says what became of it
@@ -68,10 +69,14 @@ def parse(arguments: list[str]) -> dict[str, str]:
     words = iter(arguments)
     for word in words:
         key, equals, value = word.partition("=")
+        if key == "--permission-prompts" and "--old" in options:
+            sys.stderr.write(f"error: unknown option '{key}'\n")
+            raise SystemExit(1)
         if key in VALUES:
             options[key] = value if equals else next(words)
         elif word in FLAGS:
             options[word] = "yes"
+            options |= {"--plain": "yes"} if word == "--old" else {}
         else:
             sys.stderr.write(f"error: unknown option '{word}'\n")
             raise SystemExit(1)

@@ -95,7 +95,7 @@ class Agent:
             case "initialize" if "--hang-start" in self.options:
                 return
             case "initialize":
-                self.reply(number, hand_shake("--signed-out" in self.options))
+                self.reply(number, hand_shake("--signed-out" in self.options, self.plain))
             case "interrupt":
                 if not self._deaf:
                     self._interrupted.set()

@@ -91,7 +91,7 @@ class Session:
         os.replace(f"{path}.part", path)
 
 
-def hand_shake(signed_out: bool) -> dict[str, Any]:
+def hand_shake(signed_out: bool, plain: bool) -> dict[str, Any]:
     """The answer to ``initialize``, as far as anybody looks at it."""
     way = "none" if signed_out else "ANTHROPIC_API_KEY"
     return {
@@ -101,6 +101,6 @@ def hand_shake(signed_out: bool) -> dict[str, Any]:
             for value, meant, efforts in MODELS
         ],
         "account": {"tokenSource": "none", "apiKeySource": way, "apiProvider": "firstParty"},
-        "claude_code_version": "2.1.332",
+        **({} if plain else {"claude_code_version": "2.1.332"}),
         "pid": os.getpid(),
     }
