@@ -16,7 +16,7 @@ run: venv ## start the gateway
 	@exec $(BIN)/laneway run
 
 # Most of a test's time is waiting for processes and sockets: more of them run than there are cores.
-JOBS ?= $(shell expr 3 '*' $$(getconf _NPROCESSORS_ONLN))
+JOBS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 test: dev ## run the whole test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal

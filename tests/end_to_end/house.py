@@ -34,7 +34,7 @@ from tests.fakes.clock import QuickClock
 from tests.fakes.telegram import FORUM, GROUP, SUPERGROUP, TOKEN, FakeTelegram
 
 AGENT = ROOT / "tests" / "fakes" / "acp_agent.py"
-WITHIN = 15.0  # seconds any one thing may take
+WITHIN = 30.0  # seconds any one thing may take
 TIMES = 3.0  # how fast the clock of a gateway in this process goes
 
 

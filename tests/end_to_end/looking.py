@@ -78,7 +78,7 @@ async def state(house: House, lane: str) -> str:
     return "unknown"
 
 
-async def in_state(house: House, lane: str, wanted: str, within: float = 10.0) -> None:
+async def in_state(house: House, lane: str, wanted: str, within: float = 30.0) -> None:
     """Wait until a lane is in a state."""
     end = time.monotonic() + within
     while (found := await state(house, lane)) != wanted:

@@ -14,7 +14,7 @@ from tests.end_to_end.house import environment
 from tests.end_to_end.starting import PIPE, Child, start
 from tests.fakes.telegram import FakeTelegram
 
-WITHIN = 20.0
+WITHIN = 30.0
 INHERITED = ("PATH", "HOME", "LANG")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.house import Process, process
+from tests.end_to_end.house import Process, ask, process
 from tests.end_to_end.shell import Shell
 from tests.fakes.telegram import ANA, BEN, FORUM, MAL, FakeTelegram
 
@@ -105,9 +105,9 @@ async def test_nobody_to_ask_is_a_no(gateway: Process) -> None:
 
 async def test_an_end_of_the_terminal_does_not_end_the_turn(gateway: Process) -> None:
     shell = shell_of(gateway)
-    leaving = await shell.start("say", "/sleep 1\n/say heard by nobody")
-    while not any("heard by" in one["text"] for one in (await shell("turns", "--json")).json()):
-        pass
+    leaving = await shell.start("say", "/sleep 2\n/say heard by nobody")
+    while not any("heard by" in one["text"] for one in await ask(gateway.home, "turns")):
+        await asyncio.sleep(0.01)
     leaving.send_signal(signal.SIGINT)
     _, told = await leaving.communicate()
     assert leaving.returncode == 130

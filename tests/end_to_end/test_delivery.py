@@ -317,12 +317,12 @@ async def test_typing_that_fails_delays_nothing_and_is_not_seen(tmp_path: Path, 
             case _:
                 fake.hang("sendChatAction", times=0)
         fake.user_says("/sleep 0.6\n/say the answer")
-        await fake.until(lambda: fake.texts(ANA) == ["the answer"], 3.0)
+        await fake.until(lambda: fake.texts(ANA) == ["the answer"], 8.0)
         await house.idle(LANE)
         assert len(sends(fake)) == 1
         if how == "429":
             fake.user_says("/say more")
-            await fake.until(lambda: fake.texts(ANA) == ["the answer", "more"], 2.0)
+            await fake.until(lambda: fake.texts(ANA) == ["the answer", "more"], 8.0)
             assert len(typing(fake, ANA)) == 1  # none inside the penalty
         fake.heal()
 

@@ -354,7 +354,7 @@ async def test_a_group_at_its_rate_shows_answers_and_no_notices_that_are_out_of_
             house.fake.user_says(f"/say b{thread}", chat=FORUM, thread=thread)
         wanted = {thread: [f"a{thread}", f"b{thread}"] for thread in threads}
         await house.fake.until(
-            lambda: {thread: house.fake.texts(FORUM, thread) for thread in threads} == wanted
+            lambda: {thread: house.fake.texts(FORUM, thread) for thread in threads} == wanted, 30
         )
         await quiet(0.3)
         assert not said(house.fake, FORUM, "Waiting")

@@ -84,6 +84,7 @@ async def test_continue_goes_on_in_the_same_session_once(tmp_path: Path) -> None
         await working(house, "/say half\n/sleep 60")
         await house.stop_gateway()
         await house.start_gateway()
+        await fake.until(lambda: said(fake, ANA, "cut off"))
         fake.press("Continue")
         await in_state(house, LANE, "running")
         told, going_on = await turns(house)

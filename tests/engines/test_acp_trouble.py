@@ -261,7 +261,7 @@ async def test_a_stop_is_done_within_the_grace_and_a_second(make: Make, script: 
     scene = make()
     play, took = await stopped(scene, script, 0.8)
     assert play.last == CANCELLED
-    assert took < 1.8 + 0.5  # the machine may be busy
+    assert took < 1.8 + 1.5  # the machine may be busy
     assert not strays(scene.folder)
 
 

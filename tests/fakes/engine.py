@@ -90,7 +90,7 @@ class PuppetEngine:
 
     async def started(self, number: int = 1) -> PuppetRun:
         """The run with this number, once the gateway listens to it."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(self.runs) < number:
                 await asyncio.sleep(0.002)
             await self.runs[number - 1].asked.wait()

@@ -163,7 +163,7 @@ class Scene:
     async def statuses(self) -> list[str]:
         return [turn.status.value for turn in await self.turns()]
 
-    async def until(self, true: Callable[[], Any], within: float = 5.0) -> None:
+    async def until(self, true: Callable[[], Any], within: float = 20.0) -> None:
         async with asyncio.timeout(within):
             while not true():
                 await asyncio.sleep(0.005)
