@@ -226,6 +226,7 @@ class Marks:
     since: int = 0
     threads: Mapping[Address, Mark] = field(default_factory=dict)
     places: frozenset[str] = frozenset()  # chats in which people may talk to us
+    runs_from: int = 0  # ms; what was sent before may have been answered: ``Missed``, never run
 
 
 class Intake(Protocol):

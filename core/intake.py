@@ -73,7 +73,7 @@ class Intake:
         self._holding = Holding(ground, self._arriving)
         self._editing = Editing(ground, self._holding)
         self._marking = Marking(ground)
-        self._missing = Missing(ground)
+        self._missing = Missing(ground, self._marking.runs_from)
         self._door = Door(ground)
         self._stopping = Stopping(ground)
         self._group: asyncio.TaskGroup | None = None

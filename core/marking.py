@@ -35,13 +35,16 @@ class Marking:
     _reached: dict[str, int] = field(default_factory=dict)
     _told: dict[str, int] = field(default_factory=dict)  # what channels said, for when it is stored
     _saved: dict[str, int] = field(default_factory=dict)
+    _runs_from: dict[str, int] = field(default_factory=dict)
     _open: list[_Batch] = field(default_factory=list)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def resume(self) -> None:
         """Take over how far an earlier process had come."""
-        self._reached = await reads.reached(self.ground.store)
+        stored = await reads.reached(self.ground.store)
+        self._reached = {channel: row.at for channel, row in stored.items()}
         self._saved = dict(self._reached)
+        self._runs_from = {channel: row.runs_from for channel, row in stored.items()}
 
     async def run(self) -> None:
         """Save what changes, with pauses, until cancelled; then what is left, once."""
@@ -80,7 +83,13 @@ class Marking:
             for thread in await reads.marks(self.ground.store, channel, engaged)
             if self.ground.may_here(thread.address, thread.direct)
         }
-        return Marks(self._reached.get(channel, 0), threads, people.places(channel))
+        return Marks(
+            self._reached.get(channel, 0), threads, people.places(channel), self.runs_from(channel)
+        )
+
+    def runs_from(self, channel: str) -> int:
+        """When a backup was restored; what was sent before never runs. 0: none was."""
+        return self._runs_from.get(channel, 0)
 
     def reached(self, channel: str, at: int) -> None:
         """Everything up to ``at`` was handed in; it counts as far as that is stored."""

@@ -6,6 +6,7 @@ It must not know why a channel gave up on those messages.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from core import wording
@@ -22,7 +23,10 @@ log = logging.getLogger("laneway.intake")
 
 @dataclass(frozen=True, slots=True)
 class Missing:
+    """``runs_from``: when a backup was restored, by channel; earlier ones may be answered."""
+
     ground: Ground
+    runs_from: Callable[[str], int]
 
     async def missed(self, missed: Missed) -> None:
         """Tell the thread, once, if people may talk to us there. The caller holds the lock."""
@@ -39,7 +43,10 @@ class Missing:
             written = (rows.new_lane(lane.id, lane.address, lane.direct, "", lane.created_at),)
         now = ground.clock.now()
         labels = tuple(map(clean, missed.labels))
-        text = wording.missed(missed.count, now - missed.oldest, now - missed.newest, labels)
+        restored = missed.oldest < self.runs_from(missed.address.channel)
+        text = wording.missed(
+            missed.count, now - missed.oldest, now - missed.newest, labels, restored=restored
+        )
         notice = ground.showing.text(lane.id, text)
         await ground.take(Item(missed.identity, rows=written, deliveries=notice))
 

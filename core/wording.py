@@ -308,13 +308,20 @@ def failed(what: str, error: str, *, again: bool = True) -> str:
     return f"{said} The thread is free: send it again, or something else." if again else said
 
 
-def missed(number: int, oldest: int, newest: int, labels: Sequence[str]) -> str:
-    """Messages that came while nobody listened; ``oldest`` and ``newest``: ms ago."""
+def missed(
+    number: int, oldest: int, newest: int, labels: Sequence[str], *, restored: bool = False
+) -> str:
+    """Messages that came while nobody listened; ``oldest`` and ``newest``: ms ago.
+
+    ``restored``: a backup was restored since, so some may have been answered and forgotten.
+    """
     came = "It came" if number == 1 else "They came"
     when = f"{duration(newest)} ago"
     if duration(oldest) != duration(newest):
         when = f"between {duration(oldest)} and {duration(newest)} ago"
     missing = f"While I was away I missed {count(number, 'message')} here"
+    if restored:
+        missing = f"A backup was restored, so I do not remember {count(number, 'message')} here"
     said = f"{missing}. {came} {when} and will not run"
     named = [quoted(label(one)) for one in labels if one.strip()]
     if not named:

@@ -203,7 +203,8 @@ class History:
             if begun or message.addressed:
                 ours.append(message)
                 begun = begun or stretch.spot.is_thread
-        fresh = [one for one in ours if one.at >= self._now - DAY][-MOST:]
+        youngest = max(self._now - DAY, self._marks.runs_from)
+        fresh = [one for one in ours if one.at >= youngest][-MOST:]
         kept = {one.message_id for one in fresh}
         if old := [one for one in ours if one.message_id not in kept and not one.from_bot]:
             others.append(self._left_out(stretch, old))

@@ -52,6 +52,7 @@ class Backfill:
     learn: Callable[[list[str]], Awaitable[None]]
     changed: Callable[[], None] = lambda: None
     whole: bool = True
+    _runs_from: int = 0  # ms; what is older is told, not run
     _threads: dict[Address, str] = field(default_factory=dict)  # and the newest known message
     _places: dict[str, None] = field(default_factory=dict)
     _known: set[Address] = field(default_factory=set)
@@ -70,6 +71,7 @@ class Backfill:
     def plan(self, marks: Marks) -> None:
         """What is going to be read, newest threads first; nothing if we never listened before."""
         self._known = set(marks.threads)
+        self._runs_from = marks.runs_from
         if marks.since:
             newest_first = sorted(marks.threads.items(), key=lambda one: one[1].at, reverse=True)
             self._threads = {address: mark.message_id for address, mark in newest_first}
@@ -153,7 +155,7 @@ class Backfill:
     async def _hand(self, said: list[Message], now: int) -> None:
         """Hand on what is young enough, and tell of the rest."""
         said = sorted(said, key=lambda one: order(one.message_id))
-        young = [one for one in said if one.at > now - DAY][-MOST:]
+        young = [one for one in said if one.at > max(now - DAY, self._runs_from)][-MOST:]
         left = [one for one in said[: len(said) - len(young)] if not one.from_bot]
         batch: list[Incoming] = [*([_missed(self.me, left)] if left else []), *young]
         if batch:

@@ -3,7 +3,8 @@
 What a restored backup had waiting, running or unsent may have happened since it was made. So all
 of it is held: open turns and messages that were being gathered carry ``held = 1`` and no reader of
 open work returns them; pending deliveries are in the state ``held``, and what was in flight counts
-as uncertain. ``rows.release()`` lets everything go.
+as uncertain. ``rows.release()`` lets everything go. Where messages are read again from a platform,
+those sent before the restore are not run at all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from core.store.errors import Damaged, StoreError, curable
 from core.store.migrate import migrate
 from core.store.queries import queries
 
-HOLD = ("hold.turns", "hold.messages", "hold.deliveries", "hold.processes")
+HOLD = ("hold.turns", "hold.messages", "hold.deliveries", "hold.processes", "hold.reached")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ def _hold(connection: sqlite3.Connection, now: int) -> list[int]:
     connection.execute("PRAGMA synchronous = FULL")
     migrate(connection, now)
     connection.execute("BEGIN IMMEDIATE")
-    counts = [connection.execute(queries()[name].sql).rowcount for name in HOLD]
+    at = {"at": now}
+    counts = [connection.execute(queries()[name].sql, at).rowcount for name in HOLD]
     connection.execute("COMMIT")
     return counts[:3]
 

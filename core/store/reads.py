@@ -23,6 +23,7 @@ from core.store.records import (
     PersonRow,
     PlaceRow,
     ProcessRow,
+    Reached,
     RuleRow,
     SessionRow,
     SettingRow,
@@ -268,9 +269,10 @@ async def marks(store: Reader, channel: str, engaged: int) -> list[ThreadMark]:
     ]
 
 
-async def reached(store: Reader) -> dict[str, int]:
-    """By channel, up to when everything was accepted."""
-    return {row["channel"]: row["at"] for row in await store.fetch("reached.list")}
+async def reached(store: Reader) -> dict[str, Reached]:
+    """By channel, how far everything was accepted."""
+    found = await store.fetch("reached.list")
+    return {row["channel"]: Reached(row["at"], row["runs_from"]) for row in found}
 
 
 async def last_answer(store: Reader, lane: str) -> str:

@@ -126,6 +126,17 @@ class ThreadMark:
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a channel was read; ms by the platform's clock.
+
+    ``runs_from``: when a backup was restored; what was sent before may have been answered.
+    """
+
+    at: int
+    runs_from: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRow:
     """An engine's conversation. ``quarantined`` says why it may never be used again."""
 

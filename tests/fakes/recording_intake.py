@@ -18,6 +18,7 @@ class RecordingIntake:
     def __init__(self, after: RecordingIntake | None = None) -> None:
         self.since = after.since if after else 0
         self.threads: dict[Address, Mark] = dict(after.threads) if after else {}
+        self.runs_from = after.runs_from if after else 0
         self.places: set[str] = set(after.places) if after else set()
         self.accepted: list[Incoming] = []
         self.offered: list[Incoming] = []  # also what was not stored
@@ -37,7 +38,7 @@ class RecordingIntake:
                     self.threads[one.address] = Mark(one.message_id, one.at)
 
     async def marks(self, channel: str) -> Marks:
-        return Marks(self.since, dict(self.threads), frozenset(self.places))
+        return Marks(self.since, dict(self.threads), frozenset(self.places), self.runs_from)
 
     def reached(self, channel: str, at: int) -> None:
         self.since = max(self.since, at)

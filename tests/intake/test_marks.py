@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from core.channel import Mark
-from core.messages import Address, Message, Moved
+from core.messages import Address, Message, Missed, Moved
 from core.people import Lists
 from core.store import reads
 from core.store.copies import restore
@@ -41,7 +41,8 @@ async def saved(scene: Scene) -> int:
     """How far the channel came, as a restart would find it."""
     while scene.store.busy:
         await asyncio.sleep(0)
-    return (await reads.reached(scene.store)).get(CHANNEL, 0)
+    found = (await reads.reached(scene.store)).get(CHANNEL)
+    return found.at if found else 0
 
 
 async def stuck(scene: Scene, at: int) -> asyncio.Task[Message]:
@@ -194,3 +195,36 @@ async def test_marks_come_back_with_a_backup(tmp_path: Path, clock: FakeClock) -
     async with asking(second, clock) as scene:
         marks = await scene.intake.marks(CHANNEL)
         assert (marks.since, set(marks.threads)) == (5_000, {said.address})
+        assert marks.runs_from == clock.now()  # what was said before may have been answered
+        scene.intake.reached(CHANNEL, 6_000)
+        await clock.settle()
+        assert await saved(scene) == 6_000
+    async with asking(second, clock) as scene:
+        assert (await scene.intake.marks(CHANNEL)).runs_from == clock.now()
+
+
+async def test_without_a_restore_everything_that_was_missed_runs(scene: Scene) -> None:
+    assert (await scene.intake.marks(CHANNEL)).runs_from == 0
+
+
+async def test_who_is_named_what_a_restored_backup_does_not_know_is_told_why(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    async with asking(first, clock) as scene:
+        said = await scene.say("hello")
+        scene.intake.reached(CHANNEL, 5_000)
+        await clock.settle()
+        await scene.store.backup(tmp_path / "copy.db")
+    restore(tmp_path / "copy.db", second / "laneway.db", clock.now())
+    async with asking(second, clock) as scene:
+        earlier, later = clock.now() - 60_000, clock.now() + 1
+        for identity, at in (("missed:1", earlier), ("missed:2", later)):
+            missed = Missed(identity, said.address, True, 1, at, at, ("was it answered?",))
+            await scene.intake.accept([missed])
+        assert [text.partition(" here")[0] for text in scene.said] == [
+            "A backup was restored, so I do not remember 1 message",
+            "While I was away I missed 1 message",
+        ]

@@ -64,6 +64,10 @@ WHERE state IN ('pending', 'in_flight', 'held') AND state <> 'held';
 -- phase: 40
 DELETE FROM processes;
 
+-- name: hold.reached
+-- phase: 40
+UPDATE reached SET runs_from = :at;
+
 -- name: release.turns
 -- order: strict
 UPDATE turns SET held = 0

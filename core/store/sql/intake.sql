@@ -43,4 +43,4 @@ INSERT INTO reached (channel, at) VALUES (:channel, :at)
 ON CONFLICT (channel) DO UPDATE SET at = excluded.at WHERE excluded.at > reached.at;
 
 -- name: reached.list
-SELECT channel, at FROM reached;
+SELECT channel, at, runs_from FROM reached;

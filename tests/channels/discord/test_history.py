@@ -156,6 +156,22 @@ async def test_what_is_old_is_told_and_not_run(monkeypatch: pytest.MonkeyPatch) 
     assert one.identity in {other.identity for other in again.of(Missed)}
 
 
+async def test_what_was_said_before_a_restore_is_told_and_not_run() -> None:
+    async with engaged() as (discord, _):
+        fake = discord.fake
+        for address, mark in discord.intake.threads.items():
+            discord.intake.threads[address] = type(mark)(fake.snow(mark.at / 1000 - 3 * HOUR), 1)
+        discord.intake.since -= int(3 * HOUR * 1000)
+        discord.intake.runs_from = int((discord.clock.now() / 1000 - HOUR) * 1000)
+        fake.user_says("perhaps answered", ago=2 * HOUR, tell=False)
+        fake.user_says("after it", ago=HOUR / 2, tell=False)
+        intake = await after(discord)
+    labels = [label for one in intake.of(Missed) for label in one.labels]
+    assert "perhaps answered" in labels
+    assert "after it" in intake.texts
+    assert "perhaps answered" not in intake.texts
+
+
 async def test_of_very_much_the_newest_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "PAGE", 10)
     monkeypatch.setattr(history, "PAGES", 4)

@@ -135,6 +135,20 @@ async def test_what_is_older_than_a_day_is_told_and_not_run(down: Down) -> None:
         assert isinstance(down.intake.accepted[0], Missed)
 
 
+async def test_what_was_said_before_a_restore_is_told_and_not_run(down: Down) -> None:
+    down.intake.since = now() - 3 * HOUR
+    down.intake.runs_from = now() - HOUR
+    first = down.says("known", ts=stamp_of(now() - 3 * HOUR))
+    down.known(first, ANA_DM)
+    down.says("perhaps answered", ts=stamp_of(now() - 2 * HOUR))
+    down.says(f"{ME} answered as well", channel=LAB, ts=stamp_of(now() - 2 * HOUR))
+    down.says("after it", ts=stamp_of(now() - HOUR // 2))
+    async with down.up():
+        told = [one.labels for one in down.intake.of(Missed)]
+        assert told == [("perhaps answered",), ("answered as well",)]
+        assert down.intake.texts == ["after it"]
+
+
 async def test_an_old_mention_is_told_in_its_own_thread(down: Down) -> None:
     down.intake.since = now() - 72 * HOUR
     root = down.says(f"{ME} long ago", channel=LAB, ts=stamp_of(now() - 40 * HOUR))
