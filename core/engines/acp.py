@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.clock import Clock
-from core.engines.acp_peer import Peer
 from core.engines.acp_run import AcpRun
 from core.engines.acp_session import Opened, greet, open_session, set_up
 from core.engines.acp_words import Declared
@@ -34,6 +33,7 @@ from core.engines.processes import (
     environment,
     resolve,
 )
+from core.engines.rpc import Peer
 from core.turns import Result
 
 WRITE_ATTEMPT = (

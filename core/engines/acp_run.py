@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from core import inside
 from core.engines.acp_hearing import Ear, Picture
-from core.engines.acp_peer import Ask, Incoming, Note, Peer, Refused, Response
 from core.engines.acp_plain import Json, items, mapping
 from core.engines.acp_prompt import blocks
 from core.engines.acp_session import Opened, decline
@@ -34,6 +33,7 @@ from core.engines.base import (
 )
 from core.engines.lines import Gone
 from core.engines.processes import Child, LineTooLong
+from core.engines.rpc import Ask, Incoming, Note, Peer, Refused, Response
 from core.engines.speech import Meter
 from core.turns import Result
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.engines.acp_hearing import Ear
-from core.engines.acp_peer import METHOD_NOT_FOUND, Ask, Note, Peer, Refused
 from core.engines.acp_plain import Json, mapping, name, session_id
 from core.engines.acp_words import (
     Choice,
@@ -29,6 +28,7 @@ from core.engines.acp_words import (
 from core.engines.agents import ToolServer
 from core.engines.base import Approvals, EngineUnready, Request
 from core.engines.processes import Child
+from core.engines.rpc import METHOD_NOT_FOUND, Ask, Note, Peer, Refused
 from core.engines.speech import Meter
 from core.engines.tools_bridge import TOKEN, URL
 

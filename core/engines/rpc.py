@@ -1,4 +1,4 @@
-"""JSON-RPC over a child's pipes, as the Agent Client Protocol frames it: one object a line.
+"""JSON-RPC over a child's pipes, one object a line, as agents frame it.
 
 Pull-driven: nothing is read unless somebody asks for the next message, so a flooding agent is held
 back by its own pipe. Knows no session, no event and no lane.
@@ -6,7 +6,7 @@ back by its own pipe. Knows no session, no event and no lane.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from core.engines.base import EngineError
@@ -14,7 +14,8 @@ from core.engines.lines import Gone, Json, Lines, json_object
 from core.engines.processes import Child
 
 METHOD_NOT_FOUND = -32601
-UPDATES = b'"session/update"'  # output of a tool, say: nothing waits for it
+UPDATES = b'"session/update"'  # of ACP: output of a tool, say; nothing waits for it
+VERSION: Json = {"jsonrpc": "2.0"}
 
 
 class Refused(EngineError):
@@ -64,26 +65,31 @@ Incoming = Note | Ask | Response
 class Peer:
     """One conversation with one child; a single reader at a time."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(
+        self, child: Child, passed_over: Sequence[bytes] = (UPDATES,), version: Json = VERSION
+    ) -> None:
+        """``passed_over``: marks in the head of a line too long to be taken for whose content
+        nobody waits; ``version`` stands in every message of ours."""
         self.child = child
-        self._lines = Lines(child, [UPDATES])
+        self._lines = Lines(child, passed_over)
+        self._version = version
         self._last = 0
 
     def request(self, method: str, params: Json) -> int | None:
         """Send a request; its number, or None when certainly no byte of it left."""
         self._last += 1
-        message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
+        message = {"id": self._last, "method": method, "params": params}
         return self._last if self._write(message) else None
 
     def notify(self, method: str, params: Json) -> None:
-        self._write({"jsonrpc": "2.0", "method": method, "params": params})
+        self._write({"method": method, "params": params})
 
     def reply(self, ask: int | str, result: Json) -> None:
-        self._write({"jsonrpc": "2.0", "id": ask, "result": result})
+        self._write({"id": ask, "result": result})
 
     def refuse(self, ask: int | str, code: int, message: str) -> None:
         error = {"code": code, "message": message}
-        self._write({"jsonrpc": "2.0", "id": ask, "error": error})
+        self._write({"id": ask, "error": error})
 
     async def call(
         self, method: str, params: Json, meanwhile: Callable[[Note | Ask], None]
@@ -108,7 +114,7 @@ class Peer:
                 return message
 
     def _write(self, message: Json) -> bool:
-        return self._lines.write(message)
+        return self._lines.write({**self._version, **message})
 
 
 def parse(line: bytes) -> Incoming | None:
