@@ -217,6 +217,7 @@ async def test_who_is_named_what_a_restored_backup_does_not_know_is_told_why(
         said = await scene.say("hello")
         scene.intake.reached(CHANNEL, 5_000)
         await clock.settle()
+        assert await saved(scene) == 5_000
         await scene.store.backup(tmp_path / "copy.db")
     restore(tmp_path / "copy.db", second / "laneway.db", clock.now())
     async with asking(second, clock) as scene:
