@@ -6,6 +6,7 @@ needed, only the program, and that is found without importing anything.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -93,9 +94,15 @@ class ClaudeEngine(AgentEngine[Talk]):
             for server in servers
         }
         file = self._servers_file(request, fresh)
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w") as written:
-            json.dump({"mcpServers": told}, written)
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w") as written:
+                json.dump({"mcpServers": told}, written)
+        except OSError as fault:
+            raise EngineUnready(
+                f"{file} cannot be written: {fault.strerror}. Check the disk of the gateway's "
+                "machine."
+            ) from fault
         names = ",".join(f"mcp__{server.name}" for server in servers)
         return ["--mcp-config", str(file), "--allowedTools", names]
 
@@ -103,9 +110,10 @@ class ClaudeEngine(AgentEngine[Talk]):
         return self._tmp(request.lane) / f"servers-{fresh}.json"
 
     def forget_servers(self, request: Request, fresh: str) -> None:
-        """Once the process has read them."""
+        """Once the process has read them, or never will."""
         if self._servers(request):
-            self._servers_file(request, fresh).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._servers_file(request, fresh).unlink(missing_ok=True)
 
     def now(self) -> int:
         return self._clock.now()

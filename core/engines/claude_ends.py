@@ -7,9 +7,9 @@ at what a result says of itself, never at what kind it calls itself.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 from core.engines.acp_plain import Json, as_sent, items, whole_number, words
+from core.engines.limits import reached
 
 SIGN_IN = (
     "Claude Code is not signed in. Start `claude` once in a terminal on the gateway's machine and "
@@ -90,17 +90,7 @@ def _limited(text: str, limits: Json, now: int) -> str:
     """A limit of the account, and until when, where that is told (seconds since 1970)."""
     found = _RESET.search(text)
     at = int(found[1]) if found else whole_number(limits.get("resetsAt"))
-    what = "The Claude account has reached its limit of use"
-    if at is None or not now // 1000 < at < now // 1000 + 40 * 86400:
-        told = _own_time(text)
-        return f"{what}{told}. Nothing of the conversation is lost: say “go on” when it is over."
-    moment = datetime.fromtimestamp(at, UTC)
-    left = at - now // 1000
-    span = f"{left // 3600} h {left % 3600 // 60} min" if left >= 3600 else f"{left // 60 + 1} min"
-    return (
-        f"{what} until {moment:%Y-%m-%d %H:%M} UTC (in {span}). Nothing of the conversation is "
-        "lost: say “go on” after that."
-    )
+    return reached("The Claude account", at, now, _own_time(text))
 
 
 def _own_time(text: str) -> str:

@@ -35,6 +35,7 @@ from core.engines.claude_words import (
     ASKED_AS_TEXT,
     Setup,
     command_of,
+    kind_of,
     not_handed_on,
     questions,
     title_of,
@@ -113,16 +114,19 @@ class ClaudeRun(AgentRun[Talk]):
             return await super()._cold()
         except SessionLost as lost:
             log.info("%s: %s; a fresh one begins", self._request.lane, lost)
+        finally:
+            self._engine.forget_servers(self._request, self._fresh)
         if self._child is not None:
             await self._end(self._child, self._grace)
         self._request = replace(self._request, session="")
-        return await super()._cold()
+        try:
+            return await super()._cold()
+        finally:
+            self._engine.forget_servers(self._request, self._fresh)
 
     async def _open(self, child: Child) -> Talk:
         self._peer = ClaudePeer(child)
-        opened = await open_talk(self._peer, self._request, self._fresh, self._engine)
-        self._engine.forget_servers(self._request, self._fresh)
-        return opened
+        return await open_talk(self._peer, self._request, self._fresh, self._engine)
 
     def _fits(self, kept: Talk) -> bool:
         return kept.setup == Setup.of(self._request)
@@ -237,7 +241,7 @@ class ClaudeRun(AgentRun[Talk]):
             return
         approval = f"{self._request.turn}-{next(self._questions)}"
         self._asks[approval] = (number, call)
-        yield ApprovalAsked(approval, title, command)
+        yield ApprovalAsked(approval, kind_of(tool), command)
 
     def _withdrawn(self, number: str) -> Iterator[Event]:
         for approval, (asked, _) in list(self._asks.items()):

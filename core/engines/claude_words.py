@@ -221,6 +221,24 @@ def title_of(tool: str, call: Json, folder: Path) -> str:
             return name(tool) or "tool"
 
 
+KINDS = {
+    "Bash": "run a command",
+    "Write": "write a file",
+    "Edit": "change a file",
+    "NotebookEdit": "change a notebook",
+    "Read": "read a file",
+    "WebFetch": "fetch a page",
+    "WebSearch": "search the web",
+    "ExitPlanMode": "carry out a plan",
+}
+
+
+def kind_of(tool: str) -> str:
+    """What a person is asked for. It is part of what *always here* remembers, so it says nothing
+    that the agent words differently each time."""
+    return KINDS.get(tool) or title_of(tool, {}, Path())
+
+
 def _inside(path: object, folder: Path) -> str:
     text = as_sent(path)
     try:

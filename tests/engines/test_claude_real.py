@@ -160,7 +160,7 @@ async def test_thoughts_and_tools_are_told(scene: Scene) -> None:
 async def test_asking_is_for_every_command_and_auto_for_what_may_do_harm(scene: Scene) -> None:
     asked = await scene.say(tool("Bash", command="echo hello", description="greet"))
     (question,) = [event for event in asked.events if isinstance(event, ApprovalAsked)]
-    assert (question.tool, question.command) == ("greet", "echo hello")
+    assert (question.tool, question.command) == ("run a command", "echo hello")
     session = asked.started.session
     harmless = await scene.say(
         tool("Bash", command="echo hello"), session=session, approvals=Approvals.AUTO

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from core.engines.agents import ToolServer
 from core.engines.asking import COMMAND_MOST
 from core.engines.base import (
     ApprovalAsked,
@@ -125,13 +126,10 @@ async def test_the_cost_is_told_while_it_works(claude: Make) -> None:
     await scene.engine.close()
     scene = claude()  # what it has cost before is asked, not remembered
     (scene.home / "engines" / "claude" / "totals").rename(scene.home / "away")
-    script = "/cost 0.5\n/say one\n/tool Read {}\n/cost 0.75\n/say two\n/run make tea"
+    script = "/cost 0.5\n/say one\n/run make tea\n/cost 0.75\n/say two\n/run drink it"
     play = await scene.say(script, session=session)
     seen = [usage.cost for usage in usages(play)]
-    assert seen[0] is None
-    assert 0.5 in seen
-    assert seen[-1] == 0.75
-    assert seen[1:] == sorted(cost or 0 for cost in seen[1:])
+    assert list(dict.fromkeys(seen)) == [None, 0.5, 0.75]
 
 
 # Approvals ----------------------------------------------------------------------------------
@@ -146,12 +144,28 @@ async def test_a_decision_reaches_it_and_is_for_this_once(
     scene = claude()
     play = await scene.say("/run rm -r build\n/say and on", decision=decision)
     (asked,) = [event for event in play.events if isinstance(event, ApprovalAsked)]
-    assert (asked.tool, asked.command, asked.safe) == ("run rm", "rm -r build", False)
+    assert (asked.tool, asked.command, asked.safe) == (
+        "run a command",
+        "rm -r build",
+        False,
+    )
     assert answer in play.text
     assert play.text.endswith("and on")
     (response,) = [entry for entry in scene.log if entry.get("type") == "control_response"]
     assert "updatedPermissions" not in json.dumps(response)
     assert play.last == DONE
+
+
+async def test_a_question_is_the_same_however_the_agent_words_what_it_is_for(
+    claude: Make,
+) -> None:
+    scene = claude()
+    asked = []
+    for reason in ("tidy", "clean up"):
+        given = json.dumps({"command": "rm -r build", "description": reason})
+        play = await scene.say(f"/use Bash {given}")
+        asked += [event for event in play.events if isinstance(event, ApprovalAsked)]
+    assert (asked[0].tool, asked[0].command) == (asked[1].tool, asked[1].command)
 
 
 async def test_a_tool_is_told_once_although_it_is_told_twice(claude: Make) -> None:
@@ -512,6 +526,20 @@ async def test_an_admin_may_name_the_settings_that_count(claude: Make) -> None:
     await scene.say("hello")
     (arguments,) = scene.starts
     assert "--setting-sources=" not in arguments
+
+
+async def test_a_token_is_in_no_argument_and_its_file_is_gone_when_it_is_read(
+    claude: Make,
+) -> None:
+    server = ToolServer("laneway", "http://127.0.0.1:1/mcp", [("Authorization", "Bearer hush")])
+    scene = claude(servers=lambda request: [server])
+    first = await scene.say("hello")
+    await scene.say("hello", session="00000000-0000-4000-8000-000000000000")
+    for arguments in scene.starts:
+        assert arguments[arguments.index("--allowedTools") + 1] == "mcp__laneway"
+        assert "hush" not in " ".join(arguments)
+        assert not Path(arguments[arguments.index("--mcp-config") + 1]).exists()
+    assert first.last == DONE
 
 
 async def test_its_environment_is_what_is_allowed(

@@ -54,6 +54,9 @@ class Agent:
         number = options.get("--session-id") or options.get("--resume", "")
         self.session = Session(options.get("--state", "."), number, keep)
         self.wire.session = number
+        if servers := options.get("--mcp-config"):
+            with open(servers) as file:
+                json.load(file)
         tools = options["--tools"].split(",") if "--tools" in options else TOOLS
         off = options.get("--disallowedTools", "").split(",")
         self.tools = [tool for tool in tools if tool not in off]
