@@ -11,7 +11,7 @@ import re
 
 from channels.markup.reading import read
 from channels.markup.split import split_styled
-from channels.markup.styled import Kind, Span, Styled
+from channels.markup.styled import Kind, Span, Styled, shows
 from channels.markup.writing import APART, Piece, write
 from core.messages import clean
 
@@ -28,7 +28,7 @@ _SPECIAL = re.compile(
     r"""
     (?P<address>https?://[^\s\x00-\x1f\x7f<>`|\\\[\]]+)
     | (?P<kept><t:-?\d{1,17}(?::[tTdDfFRsS])?> | <a?:\w{2,32}:\d{1,20}>)
-    | (?P<ping>@(?=everyone|here) | <(?=[@\#/] | id:))
+    | (?P<ping>@(?=everyone|here) | <(?=[@\#] | id: | /[^<>\n]{1,99}:\d))
     | (?P<escaped>[\\*`_] | ~+ | \|\|+ | \](?=\())
     """,
     re.VERBOSE,
@@ -42,13 +42,14 @@ def render(markdown: str, limit: int = TEXT_LIMIT) -> list[str]:
     """Markdown as the contents of the messages to send; at least one, and none of them empty."""
     limit = max(limit, _SMALLEST)
     styled = read(markdown, _BLOCKS, min(_LONGEST_LINK, limit // 2))
-    if not styled.text.strip():
-        styled = Styled(clean(markdown).strip() or EMPTY)
+    if not shows(styled.text):
+        source = clean(markdown).strip()
+        styled = Styled(source if shows(source) else EMPTY)
     parts = split_styled(
         styled, limit, utf16=False, excess=lambda part: len(_written(part)) / limit
     )
     shown = [_fitting(part, limit) for part in parts]
-    return [part for part in shown if part] or [EMPTY]
+    return [part for part in shown if shows(part)]
 
 
 def _written(part: Styled) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from channels.markup.reading import read
 from channels.markup.slack_blocks import rich_text
 from channels.markup.split import split_styled
-from channels.markup.styled import Kind, Span, Styled
+from channels.markup.styled import Kind, Span, Styled, shows
 from channels.markup.writing import APART, Piece, write
 from core.messages import clean
 
@@ -50,21 +50,25 @@ def render(markdown: str, limit: int | None = None) -> list[Rendered]:
     """
     limit = max(limit or TEXT_LIMIT, _SMALLEST)
     styled = read(markdown, _BLOCKS, min(_LONGEST_LINK, limit // 2))
-    if not styled.text.strip():
-        styled = Styled(clean(markdown).strip() or EMPTY)
+    if not shows(styled.text):
+        source = clean(markdown).strip()
+        styled = Styled(source if shows(source) else EMPTY)
 
     def excess(part: Styled) -> float:
         over = _units(_written(part)) / limit
         return over if over > 1 else _size(rich_text(part)) / BLOCKS_LIMIT
 
     parts = split_styled(styled, limit, _MOST_RANGES, excess=excess)
-    return [_rendered(part, limit) for part in parts]
+    return [_rendered(part, limit) for part in parts if shows(part.text)]
 
 
 def escaped(text: str) -> str:
     """Text as mrkdwn shows it; what names people or places in it is text too."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _BROADCAST.sub(f"@{APART}", text)
+    return _BROADCAST.sub(f"@{APART}", _in_code(text))
+
+
+def _in_code(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _rendered(part: Styled, limit: int) -> Rendered:
@@ -98,7 +102,7 @@ class _Mrkdwn:
         return _SIGNS[span.kind]
 
     def code(self, text: str) -> str:
-        return f"`{escaped(text.replace('`', 'ˋ'))}`"
+        return f"`{_in_code(text.replace('`', 'ˋ'))}`"
 
     def link(self, label: str, target: str) -> str:
         target = "".join(_ODD.get(sign, sign) for sign in target)
@@ -107,7 +111,7 @@ class _Mrkdwn:
 
     def block(self, text: str, language: str) -> str:
         text = text.replace("```", f"``{APART}`").replace("```", f"``{APART}`")
-        return f"```\n{escaped(text)}\n```"
+        return f"```\n{_in_code(text)}\n```"
 
     def lead(self, piece: Piece) -> str:
         # A fence inside a quote would be shown as text.

@@ -5,6 +5,7 @@ Pure. Knows no platform; offsets are code points.
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -50,6 +51,15 @@ class Styled:
 
     text: str
     spans: tuple[Span, ...] = ()
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
+_BLANK = "\u2800\u3164\uffa0\u115f\u1160\u034f"  # drawn as nothing, whatever their category says
+
+
+def shows(text: str) -> bool:
+    """Whether anything of a text can be seen; platforms refuse a message of nothing."""
+    return any(sign not in _BLANK and unicodedata.category(sign) not in _UNSEEN for sign in text)
 
 
 def ordered(spans: list[Span]) -> tuple[Span, ...]:

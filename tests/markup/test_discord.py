@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from channels.markup.discord import TEXT_LIMIT, render
 from channels.markup.reading import read
+from channels.markup.styled import shows
 from tests.examples import tried
 from tests.markup.agents import BIG, MARKDOWN
 
@@ -137,6 +138,7 @@ class TestNobodyIsPinged:
 
     def test_no_command_can_be_pressed(self) -> None:
         assert only("</ban:123>") == f"<{APART}/ban:123>"
+        assert only("a </b> c") == "a </b> c"
 
 
 LINES = [f"value_{n:03} = {n} * 2" for n in range(200)]
@@ -196,7 +198,7 @@ class TestParts:
 
     def test_what_has_no_text_is_shown_as_it_was_written(self) -> None:
         assert render(">") == ["\\>"]
-        assert render(" \n") == ["(empty)"]
+        assert render(" \n") == render("\u200d\u2800") == ["(empty)"]
 
     @pytest.mark.parametrize("markdown", BIG, ids=lambda text: text[:8])
     def test_big_inputs_take_no_longer_than_their_size(self, markdown: str) -> None:
@@ -230,7 +232,8 @@ def test_people_see_the_same_words_as_were_meant(markdown: str) -> None:
     def seen(text: str) -> str:
         # Brackets within a label are round there, and no address names anybody.
         text = text.replace(APART, "").replace("[", "(").replace("]", ")").replace("%40", "@")
-        return "".join(re.sub(r"\\?[|¦]", "¦", text.replace("\\<", "<")).split())
+        text = re.sub(r"\\?[|¦]", "¦", text.replace("\\<", "<"))
+        return "".join(filter(shows, text))
 
     def shown(part: str) -> str:
         # Discord knows no HTML and no tables, and a sign of no width is no letter to it.

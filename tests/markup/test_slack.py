@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from channels.markup.reading import read
 from channels.markup.slack import TEXT_LIMIT, Rendered, render
+from channels.markup.styled import shows
 from tests.examples import tried
 from tests.fakes.slack_rules import UPDATE_TEXT_MOST, check_message
 from tests.markup.agents import BIG, MARKDOWN
@@ -48,7 +49,7 @@ def words(element: dict[str, Any]) -> Iterator[str]:
 
 
 def seen(text: str) -> str:
-    return "".join(text.split())
+    return "".join(filter(shows, text))
 
 
 class TestMrkdwn:
@@ -180,6 +181,7 @@ class TestNobodyIsPinged:
 
     @pytest.mark.parametrize("word", ["@here", "@channel", "@everyone", "@Here"])
     def test_by_a_word(self, word: str) -> None:
+        assert only(f"`{word}`").text == f"`{word}`"
         assert only(f"hey {word}!").text == f"hey @{APART}{word[1:]}!"
         assert only("write to it@hereford.org").text == "write to it@hereford.org"
 
@@ -240,7 +242,7 @@ class TestParts:
 
     def test_what_has_no_text_is_shown_as_it_was_written(self) -> None:
         assert [part.text for part in render(">")] == ["&gt;"]
-        assert [part.text for part in render(" \n")] == ["(empty)"]
+        assert only(" \n").text == only("\u200d\u2800").text == "(empty)"
 
     @pytest.mark.parametrize("markdown", BIG, ids=lambda text: text[:8])
     def test_big_inputs_take_no_longer_than_their_size(self, markdown: str) -> None:
