@@ -41,20 +41,20 @@ T = TypeVar("T")
 
 
 async def lane(store: Reader, lane: str) -> LaneRow | None:
-    return _first(map(_lane, await store.fetch("lane.by_id", id=lane)))
+    return _first(map(lane_of, await store.fetch("lane.by_id", id=lane)))
 
 
 async def lane_at(store: Reader, address: Address) -> LaneRow | None:
     found = await store.fetch(
         "lane.at", channel=address.channel, chat=address.chat, thread=address.thread
     )
-    return _first(map(_lane, found))
+    return _first(map(lane_of, found))
 
 
 async def lane_direct(store: Reader, channel: str, person: str) -> LaneRow | None:
     """The person's direct chat on a channel, if there was ever one."""
     found = await store.fetch("lane.direct_of", channel=channel, person=person)
-    return _first(map(_lane, found))
+    return _first(map(lane_of, found))
 
 
 async def lanes_at(store: Reader, addresses: Iterable[Address]) -> dict[Address, LaneRow]:
@@ -68,16 +68,16 @@ async def lanes_at(store: Reader, addresses: Iterable[Address]) -> dict[Address,
 
 
 async def lanes_of_place(store: Reader, channel: str, chat: str) -> list[LaneRow]:
-    return [_lane(row) for row in await store.fetch("lane.of_place", channel=channel, chat=chat)]
+    return [lane_of(row) for row in await store.fetch("lane.of_place", channel=channel, chat=chat)]
 
 
 async def lanes_open(store: Reader, *, held: bool = False) -> list[LaneRow]:
     """Lanes with turns that are not over."""
-    return [_lane(row) for row in await store.fetch("lane.of_open", held=int(held))]
+    return [lane_of(row) for row in await store.fetch("lane.of_open", held=int(held))]
 
 
 async def lane_list(store: Reader) -> list[LaneRow]:
-    return [_lane(row) for row in await store.fetch("lane.all")]
+    return [lane_of(row) for row in await store.fetch("lane.all")]
 
 
 # Turns and messages -----------------------------------------------------------------------
@@ -288,7 +288,8 @@ def _first(found: Iterable[T]) -> T | None:
     return next(iter(found), None)
 
 
-def _lane(row: sqlite3.Row) -> LaneRow:
+def lane_of(row: sqlite3.Row) -> LaneRow:
+    """The record of a row of lanes."""
     values = dict(row)
     values["address"] = Address(values.pop("channel"), values.pop("chat"), values.pop("thread"))
     values["direct"] = bool(values["direct"])

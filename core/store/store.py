@@ -61,6 +61,9 @@ class Ids:
     def rule(self) -> int:
         return self._next("rule")
 
+    def job(self) -> int:
+        return self._next("job")
+
 
 class Reader(Protocol):
     """Finds what is committed, by the name of a query."""
@@ -229,7 +232,7 @@ class Store:
 
     async def _count_ids(self) -> None:
         last = {}
-        for kind in ("turn", "message", "delivery", "approval", "rule"):
+        for kind in ("turn", "message", "delivery", "approval", "rule", "job"):
             last[kind] = (await self._read(f"last.{kind}", {}))[0]["last"]
         self.ids = Ids(last)
 

@@ -4,8 +4,19 @@
 and the moment asked are parameters. It must not know jobs, the store or who asks.
 """
 
-from core.when.grammar import BadWhen, parse
+from core.when.grammar import BadWhen, NotATime, parse, span
 from core.when.plan import Cron, Every, Once, Plan
 from core.when.reckoning import following, upcoming
 
-__all__ = ["BadWhen", "Cron", "Every", "Once", "Plan", "following", "parse", "upcoming"]
+__all__ = [
+    "BadWhen",
+    "Cron",
+    "Every",
+    "NotATime",
+    "Once",
+    "Plan",
+    "following",
+    "parse",
+    "span",
+    "upcoming",
+]

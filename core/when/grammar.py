@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
@@ -51,6 +52,10 @@ class BadWhen(ValueError):
     """A WHEN that means nothing; the message says why, in plain words."""
 
 
+class NotATime(BadWhen):
+    """It does not even look like a time."""
+
+
 def parse(text: str, zone: tzinfo, now: int) -> Plan:
     """What ``text`` means. ``zone``: whose local times are meant. ``now``: ms; raises BadWhen."""
     words = " ".join(text.split())
@@ -64,7 +69,7 @@ def parse(text: str, zone: tzinfo, now: int) -> Plan:
         if (found := re.fullmatch(shape, said)) is not None:
             return Plan(read(found, zone, now), zone)
     if said.startswith(("every ", "each ", "in ", "tomorrow", "today", "daily")):
-        raise BadWhen(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
+        raise NotATime(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
     if re.match(r"\d{4}-\d", said):
         raise BadWhen(f"“{words}” is not a date and time. Write it as 2026-12-24 18:00.")
     return Plan(_cron(words), zone)
@@ -83,7 +88,7 @@ def _zone(words: str, zone: tzinfo) -> tuple[str, tzinfo]:
 
 def named_zone(name: str) -> ZoneInfo:
     """The zone of this name, in whatever case; raises BadWhen with the nearest ones."""
-    known = {one.casefold(): one for one in available_timezones()}
+    known = _zones()
     found = known.get(name.casefold())
     if found is not None:
         return ZoneInfo(found)
@@ -92,18 +97,24 @@ def named_zone(name: str) -> ZoneInfo:
     raise BadWhen(f"There is no time zone {name}. Did you mean {hint}?")
 
 
+@cache
+def _zones() -> dict[str, str]:
+    """Proper names by their small letters; collecting them walks through hundreds of files."""
+    return {one.casefold(): one for one in available_timezones()}
+
+
 # Shapes -----------------------------------------------------------------------------------
 
 
 def _every(found: re.Match[str], zone: tzinfo, now: int) -> Every:
-    period = _span(found["span"])
+    period = span(found["span"])
     if period <= 0:
         raise BadWhen("The time between two runs must be longer than zero: every 15m.")
     return Every(period, now)
 
 
 def _in(found: re.Match[str], zone: tzinfo, now: int) -> Once:
-    return _ahead(now + _span(found["span"]), zone, now)
+    return _ahead(now + span(found["span"]), zone, now)
 
 
 def _on_days(found: re.Match[str], zone: tzinfo, now: int) -> Cron:
@@ -188,8 +199,8 @@ _SHAPES: tuple[tuple[str, _Read], ...] = (
 # Pieces -----------------------------------------------------------------------------------
 
 
-def _span(said: str) -> int:
-    """Milliseconds of ``15m``, ``1h 30m``, ``24 hours`` or a bare ``hour``."""
+def span(said: str) -> int:
+    """Milliseconds of ``15m``, ``1h 30m``, ``24 hours`` or a bare ``hour``; raises BadWhen."""
     if said in UNITS:
         return UNITS[said] * 1000
     total = 0
@@ -250,7 +261,7 @@ def _ahead(at: int, zone: tzinfo, now: int) -> Once:
 def _cron(words: str) -> Cron:
     fields = words.upper().split()
     if not re.fullmatch(r"[0-9*]\S*", fields[0]):
-        raise BadWhen(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
+        raise NotATime(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
     if len(fields) != len(FIELDS):
         raise BadWhen(
             f"A cron line has five fields (minute, hour, day of month, month, weekday), this one "
