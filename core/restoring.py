@@ -15,7 +15,7 @@ from core.preparing import Defaults
 from core.store import reads
 from core.store.records import ALL_LANES, ENGINE_SCOPE, Delivery
 from core.store.store import Store
-from core.turns import LaneFacts, Turn
+from core.turns import EnginePause, LaneFacts, Turn
 
 log = logging.getLogger("laneway.runner")
 
@@ -27,7 +27,7 @@ class StoredState:
     turns: tuple[Turn, ...]
     facts: Mapping[str, LaneFacts]
     paused_all: bool
-    paused_engines: frozenset[str]
+    paused_engines: Mapping[str, EnginePause]
     previews: Mapping[int, Delivery]  # what a cut-off turn still shows, by turn
     sources: Mapping[int, tuple[str, ...]]  # the platform's ids of each turn's messages
     held: bool = False  # what a restored backup held back, and is let go now
@@ -57,15 +57,17 @@ async def stored_state(
         if said.turn is not None and said.message_id:
             sources[said.turn] = (*sources.get(said.turn, ()), said.message_id)
     previews = await reads.previews_open(store, held=held)
-    pauses = {row.scope for row in await reads.pauses(store)}
+    pauses = {row.scope: row for row in await reads.pauses(store)}
     engines = {
-        scope.removeprefix(ENGINE_SCOPE) for scope in pauses if scope.startswith(ENGINE_SCOPE)
+        scope.removeprefix(ENGINE_SCOPE): EnginePause(row.reason, row.until)
+        for scope, row in pauses.items()
+        if scope.startswith(ENGINE_SCOPE)
     }
     return StoredState(
         turns=tuple(row.turn() for row in here),
         facts=facts,
         paused_all=ALL_LANES in pauses,
-        paused_engines=frozenset(engines),
+        paused_engines=engines,
         previews={row.turn: row for row in previews if row.turn is not None},
         sources=sources,
         held=held,

@@ -243,11 +243,15 @@ class Prompted:
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """No byte of the prompt left the gateway; instead of `Finished`."""
+    """No byte of the prompt left the gateway, or it had no effect; instead of `Finished`.
+
+    ``uncounted``: this start does not count, since the next one waits for something else first.
+    """
 
     turn: int
     lane: str
     error: str = ""
+    uncounted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,12 +320,21 @@ class LimitsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class EnginePause:
+    """Why an engine is paused, and when (ms) that ends; None: when an admin says so."""
+
+    reason: str = ""
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PauseAsked:
     """Exactly one of ``lane``, ``engine`` or, with both empty, everything."""
 
     lane: str = ""
     engine: str = ""
     facts: LaneFacts = LaneFacts()
+    why: EnginePause = EnginePause()  # of an engine
 
 
 @dataclass(frozen=True, slots=True)

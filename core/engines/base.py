@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from core.turns import Result
 
@@ -102,6 +102,33 @@ class Request:
     read_only: bool = False  # a side answer: fork of the session, hard read-only
     compact: bool = False  # shorten the session instead; the prompt may say what matters
     toolbox: Toolbox | None = None
+
+
+# Failures ---------------------------------------------------------------------------------
+
+
+class FailureKind(StrEnum):
+    """What a failure means for what comes next."""
+
+    LIMIT = "limit"  # the account's limit of use is reached
+    BUSY = "busy"  # overloaded or out of reach: the same may work in a moment
+    SESSION = "session"  # the conversation that was gone on with is refused, whatever is asked
+    BROKEN = "broken"  # not installed, not signed in, ended by itself: nobody's turn will do
+    REQUEST = "request"  # what was asked or set cannot be; the engine itself is well
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What kind of failure it was, where an engine can tell.
+
+    ``until``: of a limit, when it ends (ms since 1970). ``wait``: seconds the service asks to
+    wait. ``tried``: the engine has tried several times already, so it is not tried again.
+    """
+
+    kind: FailureKind
+    until: int | None = None
+    wait: float | None = None
+    tried: bool = False
 
 
 # Events -----------------------------------------------------------------------------------
@@ -189,6 +216,7 @@ class Unsent:
     """Certainly no byte of the prompt left the gateway."""
 
     error: str
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +225,7 @@ class Finished:
 
     result: Result
     error: str = ""
+    failure: Failure | None = None
 
 
 Event = (
@@ -213,6 +242,10 @@ class Decision(StrEnum):
 
 class EngineError(Exception):
     """The engine cannot run; the message says in plain words what to do."""
+
+    def __init__(self, message: str, failure: Failure | None = None) -> None:
+        super().__init__(message)
+        self.failure = failure
 
 
 class EngineUnready(EngineError):
@@ -249,6 +282,24 @@ class Finding:
     ok: bool
     detail: str
     fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Models and efforts an engine knows of. ``open``: it may take others than these as well."""
+
+    models: Sequence[str] = ()
+    efforts: Sequence[str] = ()
+    open: bool = True
+
+
+@runtime_checkable
+class Offering(Protocol):
+    """An engine that can say what it can be set to."""
+
+    async def choices(self, model: str = "") -> Choices:
+        """What is known now; ``efforts`` are those of this model. Never raises, takes at most a
+        second or so, and starts nothing."""
 
 
 class Engine(Protocol):

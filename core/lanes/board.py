@@ -8,13 +8,13 @@ or commands: what changes and why is decided in rules.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import NewType
 
 from core.lanes.lane import Lane
 from core.lanes.slots import Slots
-from core.turns import LaneFacts, Limits, Turn
+from core.turns import EnginePause, LaneFacts, Limits, Turn
 from core.waiting import Entry, Line
 
 Mark = NewType("Mark", int)
@@ -28,7 +28,7 @@ class Door:
 
     limits: Limits
     paused: bool = False
-    engines: frozenset[str] = frozenset()  # paused ones
+    engines: Mapping[str, EnginePause] = field(default_factory=dict)  # paused ones
     draining: bool = False
 
 

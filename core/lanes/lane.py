@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import final
 
-from core.turns import LaneFacts, Status, Turn
+from core.turns import EnginePause, LaneFacts, Status, Turn
 from core.waiting import Entry, Queue, entry, exchanged, find
 
 UNDER_WAY = frozenset({Status.STARTING, Status.RUNNING})
@@ -101,3 +101,4 @@ class LaneView:
     sides: Queue
     paused: tuple[Hold, ...]
     place: int  # in the line of lanes that wait for a slot, from 1; 0: not in it
+    engine_pause: EnginePause | None = None  # its engine's, if that is paused

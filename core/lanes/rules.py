@@ -6,7 +6,7 @@ drain, restore. What concerns one lane alone is in one_lane.py and what it impor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.lanes import endings, one_lane, steering, stopping
@@ -21,6 +21,7 @@ from core.turns import (
     Configured,
     DrainAsked,
     DrainEnded,
+    EnginePause,
     Event,
     Join,
     Kind,
@@ -90,16 +91,16 @@ class Lanes:
         turns: Sequence[Turn],
         facts: Mapping[str, LaneFacts],
         paused_all: bool,
-        paused_engines: Collection[str],
+        paused_engines: Mapping[str, EnginePause],
     ) -> list[Command]:
         """The same state from what is stored: the unfinished turns, in the order of their ids.
 
         Asking and settling are not stored. A question ends with its turn, and a turn that was
         settling is over.
         """
-        board, engines = self._board, frozenset(paused_engines)
+        board = self._board
         board.begin_step()
-        board.set_door(replace(board.door, paused=paused_all, engines=engines))
+        board.set_door(replace(board.door, paused=paused_all, engines=dict(paused_engines)))
         step = Step(board.door)
         became: dict[int, Turn] = {}
         # An offered message needs to know what became of the turn, which may have a higher id.
@@ -153,6 +154,11 @@ class Lanes:
     def draining(self) -> bool:
         return self._board.door.draining
 
+    @property
+    def engine_pauses(self) -> Mapping[str, EnginePause]:
+        """The engines that are paused by themselves."""
+        return self._board.door.engines
+
     def running_for(self, person: str) -> int:
         return self._board.slots.persons[person]
 
@@ -171,6 +177,7 @@ class Lanes:
             sides=found.sides,
             paused=self._holds(found),
             place=self._board.line.place(found.entry) if found.entry else 0,
+            engine_pause=self._board.door.engines.get(found.facts.engine),
         )
 
     # Arrivals
@@ -293,8 +300,9 @@ class Lanes:
             facts = step.save_lane(lane.key, replace(lane.facts, paused=paused))
             board.put(replace(lane, facts=facts))
         elif event.engine:
-            one = {event.engine}
-            engines = door.engines | one if paused else door.engines - one
+            engines = {name: why for name, why in door.engines.items() if name != event.engine}
+            if isinstance(event, PauseAsked):
+                engines[event.engine] = event.why
             board.set_door(replace(door, engines=engines))
         else:
             board.set_door(replace(door, paused=paused))

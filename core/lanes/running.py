@@ -53,7 +53,10 @@ def unsent(lane: Lane, event: Unsent, step: Step) -> Lane:
     turn = lane.under_way(event.turn)
     if turn is None:
         return lane
-    turn = replace(turn, unsent=turn.unsent + 1)
+    if event.uncounted:
+        turn = replace(turn, attempts=turn.attempts - 1)
+    else:
+        turn = replace(turn, unsent=turn.unsent + 1)
     if turn.kind is Kind.SIDE:
         return lane.with_turn(step.end(turn, endings.by_stop(turn.stop, Status.FAILED)))
     lane = steering.released(lane, step)

@@ -294,11 +294,15 @@ ENGINE_SCOPE = "engine:"
 
 @dataclass(frozen=True, slots=True)
 class PauseRow:
-    """``scope`` is ``all`` or ``engine:NAME``; a lane's pause stands in its own row."""
+    """``scope`` is ``all`` or ``engine:NAME``; a lane's pause stands in its own row.
+
+    ``until``: when it ends by itself; None: when somebody says so.
+    """
 
     scope: str
     reason: str
     at: int
+    until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

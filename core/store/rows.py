@@ -387,8 +387,9 @@ def remove_setting(name: str) -> Row:
     return "setting.remove", {"name": name}
 
 
-def pause(scope: str, reason: str, at: int) -> Row:
-    return "pause.save", {"scope": scope, "reason": reason, "at": at}
+def pause(scope: str, reason: str, at: int, until: int | None = None) -> Row:
+    """``until``: when it ends by itself; None: when somebody says so."""
+    return "pause.save", {"scope": scope, "reason": reason, "at": at, "until": until}
 
 
 def resume(scope: str) -> Row:

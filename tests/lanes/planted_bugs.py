@@ -178,8 +178,8 @@ FAULTS = [
     Fault(
         "resuming one engine resumes them all",
         "core/lanes/rules.py",
-        "door.engines - one",
-        "frozenset()",
+        "if name != event.engine}",
+        "if False}",
     ),
     # What waits
     Fault(

@@ -11,6 +11,7 @@ from core.turns import (
     Busy,
     DrainAsked,
     Ended,
+    EnginePause,
     Event,
     Finished,
     Kind,
@@ -111,7 +112,7 @@ def test_a_mark_from_before_what_is_settled_is_refused() -> None:
 def test_a_restore_can_be_taken_back() -> None:
     lanes = Lanes(Limits())
     mark = lanes.mark()
-    lanes.restore([message(1)], {}, True, ["demo"])
+    lanes.restore([message(1)], {}, True, {"demo": EnginePause("limit", 5)})
     lanes.undo(mark)
     assert lanes.view("a") is None
     lanes.handle(Arrived(message(2)))

@@ -222,7 +222,7 @@ def test_an_offer_to_a_turn_that_is_not_stored_as_open_is_interrupted() -> None:
     offered = Turn(
         2, "a", "ann", Origin.PERSON, Kind.MAIN, 2, rank=Rank.OFFERED, offered_to=1, attempts=0
     )
-    commands = lanes.restore([offered], {}, False, ())
+    commands = lanes.restore([offered], {}, False, {})
     assert [c.turn.status for c in commands if isinstance(c, Save)] == [Status.INTERRUPTED]
 
 
@@ -284,7 +284,7 @@ def test_each_turn_is_saved_once_and_before_everything_else() -> None:
 def test_a_lane_of_which_nothing_is_stored_is_as_new() -> None:
     lanes = Lanes(Limits())
     waiting = Turn(1, "a", "ann", Origin.PERSON, Kind.MAIN, 1)
-    lanes.restore([waiting], {}, False, ())
+    lanes.restore([waiting], {}, False, {})
     view = lanes.view("a")
     assert view is not None
     assert view.facts == LaneFacts()

@@ -7,9 +7,11 @@ import pytest
 from core.lanes import Hold
 from core.turns import (
     Configured,
+    EnginePause,
     LaneFacts,
     News,
     Origin,
+    PauseAsked,
     Result,
     SaveLane,
     Status,
@@ -299,3 +301,46 @@ def test_a_persons_stop_takes_the_place_of_a_drains_end() -> None:
     assert stop.kind is StopKind.STOP
     world.finish(turn, Result.CANCELLED)
     assert world.status(turn) is Status.STOPPED
+
+
+def test_a_paused_engine_is_shown_with_the_reason_and_when_it_goes_on() -> None:
+    world = World()
+    world.configure("a", engine="demo")
+    why = EnginePause("its limit of use is reached", 5_000)
+    world.send(PauseAsked(engine="demo", why=why))
+    world.say()
+    assert world.view().engine_pause == why
+    assert world.lanes.engine_pauses == {"demo": why}
+    world.resume(engine="demo")
+    assert world.lanes.engine_pauses == {}
+
+
+def test_a_start_that_does_not_count_can_be_made_again_and_again() -> None:
+    world = World(attempts=1)
+    turn = world.working()
+    for _ in range(5):
+        world.unsent(turn, uncounted=True)
+        assert world.status(turn) is Status.WAITING
+        assert world.saved[turn].unsent == 0
+        world.end(turn)
+        assert world.started == [turn]
+        world.prompt(turn)
+    for _ in range(2):
+        world.unsent(turn)
+        world.end(turn)
+        world.prompt(turn)
+    assert world.status(turn) is Status.FAILED
+
+
+def test_a_turn_whose_engine_is_paused_meanwhile_waits_first_in_its_lane() -> None:
+    world = World()
+    world.configure("a", engine="demo")
+    turn = world.working()
+    later = world.say()
+    world.pause(engine="demo")
+    world.unsent(turn, uncounted=True)
+    world.end(turn)
+    assert world.started == []
+    assert world.order() == [turn, later]
+    world.resume(engine="demo")
+    assert world.started == [turn]

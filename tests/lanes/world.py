@@ -28,6 +28,7 @@ from core.turns import (
     DropAsked,
     Edited,
     Ended,
+    EnginePause,
     Event,
     Finished,
     Join,
@@ -130,7 +131,10 @@ class World:
         self.draining = False
         unfinished = [turn for _, turn in sorted(self.saved.items()) if not turn.status.over]
         self.out = self.lanes.restore(
-            unfinished, self.facts, self.paused_all, sorted(self.paused_engines)
+            unfinished,
+            self.facts,
+            self.paused_all,
+            {name: EnginePause() for name in sorted(self.paused_engines)},
         )
         self.carry_out(self.out)
         self.lanes.settle()
@@ -190,9 +194,9 @@ class World:
     def prompt(self, turn: int) -> None:
         self.send(Prompted(turn, self.saved[turn].lane))
 
-    def unsent(self, turn: int) -> None:
+    def unsent(self, turn: int, *, uncounted: bool = False) -> None:
         self.prompts.discard(turn)
-        self.send(Unsent(turn, self.saved[turn].lane))
+        self.send(Unsent(turn, self.saved[turn].lane, uncounted=uncounted))
 
     def ask(self, turn: int) -> None:
         if turn in self.engines and self.status(turn) is Status.RUNNING:

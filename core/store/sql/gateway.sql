@@ -13,8 +13,9 @@ SELECT * FROM settings ORDER BY name;
 
 -- name: pause.save
 -- order: strict
-INSERT INTO pauses (scope, reason, at) VALUES (:scope, :reason, :at)
-ON CONFLICT (scope) DO UPDATE SET reason = excluded.reason, at = excluded.at;
+INSERT INTO pauses (scope, reason, at, until) VALUES (:scope, :reason, :at, :until)
+ON CONFLICT (scope) DO UPDATE SET reason = excluded.reason, at = excluded.at,
+    until = excluded.until;
 
 -- name: pause.remove
 -- order: strict
