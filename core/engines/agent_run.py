@@ -14,6 +14,7 @@ import signal
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from core.engines.agents import AgentEngine, Kept
@@ -43,6 +44,8 @@ class AgentRun(ABC, Generic[K]):
     """A turn that begins when ``events`` is iterated."""
 
     def __init__(self, engine: AgentEngine[K], request: Request) -> None:
+        if request.session in engine.quarantined:
+            request = replace(request, session="")
         self._agents = engine
         self._request = request
         self._claims = (f"{request.turn}",) if request.read_only else _claims(request)
@@ -128,6 +131,20 @@ class AgentRun(ABC, Generic[K]):
             child = self._child
         if child is not None:
             await self._end(child, grace, wait=self._prompted)
+
+    async def try_out(self) -> K:
+        """Open a session and end it again, without any prompt; for the doctor."""
+        try:
+            opened = await self._opened()
+        except Gone as gone:
+            said = self._child.stderr_tail.strip().splitlines() if self._child else []
+            why = said[-1] if said else "check that the command starts the agent"
+            raise EngineUnready(f"It ended at once: {why}") from gone
+        finally:
+            await self._leave(None)
+        if opened is None:
+            raise EngineUnready("It was stopped meanwhile.")
+        return opened
 
     # Opening --------------------------------------------------------------------------------
 

@@ -11,15 +11,16 @@ import contextlib
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from core.clock import Clock
 from core.engines.acp_plain import words
-from core.engines.base import EngineUnready, Request
-from core.engines.processes import Child, Ledger, NoLedger, environment, spawn
+from core.engines.base import EngineError, EngineUnready, Finding, Request
+from core.engines.processes import Child, Ledger, NoLedger, environment, resolve, spawn
 from core.engines.trees import lane_mark
 from core.folders import folder_name
 
@@ -209,6 +210,29 @@ class AgentEngine(Generic[K]):
 
     def _environment(self, marker: str, tmp: Path) -> dict[str, str]:
         return {**self._switches, **environment(self._env, marker=marker, tmp=tmp)}
+
+    async def tried(
+        self, install: str, try_out: Callable[[Request], Awaitable[K]]
+    ) -> tuple[list[Finding], K | None]:
+        """Whether the program is there and its hand-shake works; for the doctor.
+
+        ``install`` says how to get the program; ``try_out`` opens a session and ends it again.
+        """
+        env = self._environment("", self._dir)
+        try:
+            program = resolve(self._command, env)
+        except EngineUnready as error:
+            fix = f"{error} {install}"
+            return [Finding(f"{self._name}: program", False, "not found", fix)], None
+        findings = [Finding(f"{self._name}: program", True, program)]
+        with tempfile.TemporaryDirectory(prefix="laneway-check-") as folder:
+            request = Request(lane=f"check {self._name}", turn=0, folder=Path(folder), prompt="")
+            try:
+                return findings, await try_out(request)
+            except EngineError as error:
+                why = self.plain(str(error))
+                failed = Finding(f"{self._name}: hand-shake", False, "failed", why)
+                return [*findings, failed], None
 
     @property
     def patience(self) -> float:

@@ -9,19 +9,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from core.clock import Clock
 from core.engines.agents import AgentEngine, ToolServer, gateway_tools
-from core.engines.base import Abilities, EngineError, EngineUnready, Finding, Request
+from core.engines.base import Abilities, EngineUnready, Finding, Request
 from core.engines.claude_ends import SIGN_IN
 from core.engines.claude_program import INSTALL
 from core.engines.claude_run import ClaudeRun
 from core.engines.claude_session import NEEDED, Talk
 from core.engines.claude_words import OWN_SOURCES, SWITCHES, arguments
-from core.engines.processes import Ledger, resolve
+from core.engines.processes import Ledger
 
 ABILITIES = Abilities(resume=True, side=True, steer=True, compact=True, cost=True, images=True)
 
@@ -121,21 +120,8 @@ class ClaudeEngine(AgentEngine[Talk]):
     # The doctor -------------------------------------------------------------------------------
 
     async def check(self) -> Sequence[Finding]:
-        env = self._environment("", self._dir)
-        try:
-            program = resolve(self._command, env)
-        except EngineUnready as error:
-            return [Finding("claude: program", False, "not found", f"{error} {INSTALL}")]
-        findings = [Finding("claude: program", True, program)]
-        with tempfile.TemporaryDirectory(prefix="laneway-check-") as folder:
-            request = Request(lane="check claude", turn=0, folder=Path(folder), prompt="")
-            run = self.run(request)
-            try:
-                talk = await run.try_out()
-            except EngineError as error:
-                why = self.plain(str(error))
-                return [*findings, Finding("claude: hand-shake", False, "failed", why)]
-        return [*findings, *_told(talk)]
+        findings, talk = await self.tried(INSTALL, lambda request: self.run(request).try_out())
+        return [*findings, *(_told(talk) if talk else ())]
 
 
 def _told(talk: Talk) -> list[Finding]:

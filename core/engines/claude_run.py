@@ -19,7 +19,6 @@ from core.engines.base import (
     ApprovalAsked,
     ApprovalWithdrawn,
     Decision,
-    EngineUnready,
     Event,
     Finished,
     Request,
@@ -65,8 +64,6 @@ class ClaudeRun(AgentRun[Talk]):
     """A turn that begins when ``events`` is iterated."""
 
     def __init__(self, engine: ClaudeEngine, request: Request) -> None:
-        if request.session in engine.quarantined:
-            request = replace(request, session="")
         super().__init__(engine, request)
         self._engine = engine
         self._fresh = str(uuid.uuid4())  # the id of a session that begins with this turn
@@ -76,7 +73,8 @@ class ClaudeRun(AgentRun[Talk]):
         self._offers = Offers()
         self._current = False  # the program knows every switch that is used here
         self._usage_asked: set[str] = set()  # numbers of our questions
-        self._verdict: Finished | None = None
+        self._verdict: Finished | None = None  # of the results so far
+        self._last: Event | None = None
 
     # The port -------------------------------------------------------------------------------
 
@@ -141,7 +139,7 @@ class ClaudeRun(AgentRun[Talk]):
         meter = Meter(opened.spent, opened.spent)
         quiet = self._request.compact
         self._ear = ClaudeEar(self._request.folder, meter, opened.mark, quiet=quiet)
-        if refused := not_handed_on(self._request.prompt):
+        if not quiet and (refused := not_handed_on(self._request.prompt)):
             self._well = True
             yield Text(refused)
             yield Finished(Result.DONE)
@@ -160,30 +158,32 @@ class ClaudeRun(AgentRun[Talk]):
             return
         self._offers.begin(number)
         self._prompted = True
-        last: Event | None = None
-        while last is None:
-            try:
-                async with asyncio.timeout(self._patience_now()):
-                    message = await opened.peer.read()
-            except (Gone, LineTooLong) as error:
-                over = self._verdict is not None and not self._offers.under_way
-                last = self._verdict if over else await self._lost(opened.child, error)
-                continue
-            except TimeoutError:  # it has answered, and says nothing of what was offered to it
-                self._well = False
-                last = self._verdict
-                continue
-            for event in self._hear(message, opened):
+        while self._last is None:
+            for event in self._hear(await self._next(opened), opened):
                 yield event
             if self._verdict is not None and self._offers.over:
-                last = self._verdict
+                self._last = self._verdict
         self._over = True
+        self._answered.set()
         self._well = self._well and not self._ear.forgot
         for event in self._closing():
             yield event
         for settled in self._offers.rest():
             yield settled
-        yield last
+        yield self._last
+
+    async def _next(self, opened: Talk) -> Json:
+        """The next message; an empty one when there will be none, and ``_last`` is known."""
+        try:
+            async with asyncio.timeout(self._patience_now()):
+                return await opened.peer.read()
+        except (Gone, LineTooLong) as error:
+            over = self._verdict is not None and not self._offers.under_way
+            self._last = self._verdict if over else await self._lost(opened.child, error)
+        except TimeoutError:  # it has answered, and says nothing of what was offered to it
+            self._well = False
+            self._last = self._verdict
+        return {}
 
     def _harmless(self, text: str) -> str:
         return text if self._current else unmentioned(text)
@@ -295,20 +295,6 @@ class ClaudeRun(AgentRun[Talk]):
         if self._ear.compacted:
             text = "Compacted: {:,} tokens became {:,}.".format(*self._ear.compacted)
         yield from self._ear.say(text)
-
-    async def try_out(self) -> Talk:
-        """Open a session and end it again, without any prompt; for the doctor."""
-        try:
-            opened = await self._opened()
-        except Gone as gone:
-            said = self._child.stderr_tail.strip().splitlines() if self._child else []
-            why = said[-1] if said else "check that the command starts Claude Code"
-            raise EngineUnready(f"It ended at once: {why}") from gone
-        finally:
-            await self._leave(None)
-        if opened is None:
-            raise EngineUnready("It was stopped meanwhile.")
-        return opened
 
     async def _remember(self, opened: Talk) -> None:
         opened.mark = self._ear.mark
