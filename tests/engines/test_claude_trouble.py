@@ -275,3 +275,16 @@ async def test_a_session_set_aside_is_never_used_again(claude: Make) -> None:
     assert isinstance(again.events[0], Started)
     assert not again.started.resumed
     assert again.text == "0"
+
+
+async def test_a_stop_after_the_result_waits_for_nothing(claude: Make) -> None:
+    scene = claude()
+    play = scene.play("hello")
+    async with asyncio.timeout(3), asyncio.TaskGroup() as group:
+        async for event in play.run.events():
+            play.events.append(event)
+            if isinstance(event, Finished):
+                group.create_task(play.run.stop(60.0))
+                await asyncio.sleep(0)
+    assert play.last == DONE
+    assert processes_of(scene.home) == []
