@@ -70,6 +70,10 @@ class LaneGroups:
         """Whether the group of this piece is still open."""
         return self._open(row.album, row.person) is not None
 
+    def has(self, piece: MessageRow) -> bool:
+        """Whether this very piece is held here."""
+        return any(row.seq == piece.seq for entry in self.entries for row in entry.pieces)
+
     def continues(self, message: Message) -> bool:
         """Whether its sender is still sending what this belongs to."""
         if message.album:

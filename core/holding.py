@@ -57,6 +57,19 @@ class Holding:
             if channel in self.ground.channels:
                 self._groups(row.lane).add(row, None, self.ground.limits(channel))
 
+    async def released(self) -> None:
+        """What a restored backup held back, and does no more: older than what came since."""
+        for channel in self.ground.channels:
+            async with self.ground.lock(channel):
+                found: dict[str, LaneGroups] = {}
+                for row in await reads.gathered(self.ground.store):
+                    if channel_of(row.lane) == channel and not self.of(row.lane).has(row):
+                        older = found.setdefault(row.lane, LaneGroups())
+                        older.add(row, self.ground.clock.monotonic(), self.ground.limits(channel))
+                for lane, older in found.items():
+                    self._groups(lane).entries[:0] = older.entries
+                    self._watch(lane)
+
     def begin(self, channel: str) -> None:
         """The channel received for the first time: what was sent before it is all there now."""
         if channel in self._begun:

@@ -108,6 +108,10 @@ class Intake:
             told = await self._pressing.once_more(lane, old, Action.CONTINUE, first=True)
             log.info("turn %d goes on after the restart: %s", turn, told)
 
+    async def released(self) -> None:
+        """Pieces that a restored backup held back are gathered on from now."""
+        await self._holding.released()
+
     async def queue_up(self, side: Turn, request: str) -> str:
         """A request of a side answer for the main conversation; why it cannot be, or ""."""
         return await handing.queue_up(self.ground, self._arriving, side, request)

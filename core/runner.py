@@ -160,6 +160,7 @@ class Runner:
         self._watchers: set[Callable[[Turn], None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._releasing = asyncio.Lock()
 
     async def run(
         self,
@@ -309,6 +310,10 @@ class Runner:
 
     async def release(self) -> tuple[int, int]:
         """Let go of what a restored backup held back; how many turns and deliveries that were."""
+        async with self._releasing:  # of two who ask, the second finds nothing held any more
+            return await self._release()
+
+    async def _release(self) -> tuple[int, int]:
         state = await restoring.stored_state(self._store, self._defaults, self._channels, held=True)
         held = await reads.deliveries_held(self._store)
         deliveries = [replace(delivery, state=DeliveryState.PENDING) for delivery in held]

@@ -171,8 +171,10 @@ class Gateway:
         )
         await restored.wait()
         engine = self._settings.engine.value
-        asks = Reports(parts.store, engine, parts.runner, parts.people).asks()
-        control = Control(parts.store, local, parts.runner, parts.outbox, parts.approvals, asks)
+        reports = Reports(parts.store, engine, parts.runner, parts.people, parts.intake.released)
+        control = Control(
+            parts.store, local, parts.runner, parts.outbox, parts.approvals, reports.asks()
+        )
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
             ("what was not delivered", parts.undelivered.run(parts.runner.take)),

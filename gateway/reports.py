@@ -208,13 +208,24 @@ Answer = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 
 class Reports:
-    """The requests of the local socket, by name."""
+    """The requests of the local socket, by name.
 
-    def __init__(self, store: Store, engine: str, runner: Running, known: People) -> None:
+    ``released`` is called when what a backup held back was let go.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        engine: str,
+        runner: Running,
+        known: People,
+        released: Callable[[], Awaitable[None]],
+    ) -> None:
         self._store = store
         self._engine = engine
         self._runner = runner
         self._people = known
+        self._released = released
 
     def asks(self) -> dict[str, Answer]:
         return {
@@ -242,6 +253,7 @@ class Reports:
 
     async def _release(self, _: Mapping[str, Any]) -> Json:
         turns, deliveries = await self._runner.release()
+        await self._released()
         return {"turns": turns, "deliveries": deliveries}
 
     async def _pair(self, request: Mapping[str, Any]) -> Json:

@@ -49,10 +49,15 @@ class Nothing:
     """A runner of which nothing is asked."""
 
 
+async def nothing() -> None:
+    """Nothing was held back."""
+
+
 async def test_each_lane_and_person_has_a_line(tmp_path: Path) -> None:
     async with Store.open(tmp_path / DATABASE, SystemClock()) as store:
         await fill(store)
-        asks = reports.Reports(store, "demo", Nothing(), People(Lists())).asks()  # type: ignore[arg-type]
+        known = People(Lists())
+        asks = reports.Reports(store, "demo", Nothing(), known, nothing).asks()  # type: ignore[arg-type]
         found = await asks["usage"]({"do": "usage"})
         assert found == [
             {

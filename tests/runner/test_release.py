@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -66,3 +67,44 @@ async def test_a_turn_that_was_held_back_before_its_prompt_left_edits_what_it_sh
         assert await again.parts.runner.release() == (1, 0)
         (await again.engine.started()).answer_with("second try")
         await again.until(lambda: again.texts("7") == ["second try"])
+
+
+async def test_of_two_who_let_go_at_once_one_does(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with Scene(home) as scene:
+        await scene.says("work")
+        await scene.engine.started()
+        await scene.crash()
+    with closing(sqlite3.connect(home / "test.db")) as database, database:
+        database.execute("UPDATE turns SET status = 'waiting'")
+    await put_back(home)
+    async with Scene(home) as scene:
+        runner = scene.parts.runner
+        released = await asyncio.gather(runner.release(), runner.release())
+        assert sorted(released) == [(0, 0), (1, 0)]
+        (await scene.engine.started()).answer_with("once")
+        await scene.until(lambda: scene.texts() == ["once"])
+        assert len(scene.engine.runs) == 1
+
+
+async def test_pieces_that_were_held_back_become_a_turn_before_what_is_sent_later(
+    tmp_path: Path,
+) -> None:
+    home, limits = tmp_path / "home", {"paste_units": 10, "paste_quiet": 0.2}
+    async with Scene(home, channel="telegram") as scene:
+        scene.channel.set_limits(**limits)
+        await scene.says("a long text of which more may come")
+        await scene.crash()
+    await put_back(home)
+    async with Scene(home, channel="telegram") as scene:
+        scene.channel.set_limits(**limits)
+        await scene.says("another long text, also with more to come")
+        await scene.parts.runner.release()
+        for _ in range(2):
+            await scene.parts.intake.released()
+        (await scene.engine.started()).answer_with("1")
+        (await scene.engine.started(2)).answer_with("2")
+        await scene.until(lambda: scene.texts() == ["1", "2"])
+        first, second = scene.engine.runs
+        assert "a long text" in first.request.prompt
+        assert "another long text" in second.request.prompt
