@@ -31,6 +31,7 @@ class ChannelLimits:
     chat_rate: float = 1.0  # sends a second into one chat, on average
     group_rate: float = 20 / 60
     total_rate: float = 30.0
+    threads_share_rate: bool = True  # else ``group_rate`` is that of each thread
     idempotent_sends: bool = False  # a Send repeated with the same nonce makes no second message
     finds_sends: bool = False  # Find can tell whether a send arrived
     edits: bool = True

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from core.channel import ChannelLimits, RateLimited
 from core.clock import Clock
 from core.messages import Address
-from core.rates import Rank, Rates, Ticket
+from core.rates import CHAT_BURST, GROUP_BURST, Rank, Rates, Ticket
 
 Spawn = Callable[[Coroutine[None, None, None], str], "asyncio.Task[None]"]
 _SHORTEST = 0.001  # seconds; a timer below this would only spin
@@ -19,7 +19,10 @@ _SHORTEST = 0.001  # seconds; a timer below this would only spin
 
 class Gate:
     def __init__(self, limits: ChannelLimits, clock: Clock, spawn: Spawn) -> None:
-        self._rates = Rates(limits.total_rate, limits.chat_rate, limits.group_rate)
+        shared = limits.threads_share_rate
+        group_burst = GROUP_BURST if shared else CHAT_BURST
+        self._rates = Rates(limits.total_rate, limits.chat_rate, limits.group_rate, group_burst)
+        self._shared = shared
         self._clock = clock
         self._spawn = spawn
         self._waiting: dict[Ticket, asyncio.Future[None]] = {}
@@ -27,7 +30,7 @@ class Gate:
         self._timer_at = 0.0
 
     def ask(self, address: Address, direct: bool, rank: Rank) -> Ticket:
-        return self._rates.ask(address.place, direct, rank)
+        return self._rates.ask(self._counted(address), direct, rank)
 
     async def granted(self, ticket: Ticket) -> None:
         """Returns when the call may be made; whoever is cancelled here has made none."""
@@ -55,11 +58,11 @@ class Gate:
 
     def spare(self, address: Address, direct: bool) -> bool:
         """Take a call that nobody misses, if there is one."""
-        return self._rates.spare(address.place, direct, self._clock.monotonic())
+        return self._rates.spare(self._counted(address), direct, self._clock.monotonic())
 
     def held(self, address: Address, direct: bool, rank: Rank) -> bool:
         """Whether a penalty forbids a call of this rank now."""
-        return self._rates.held(address.place, direct, rank, self._clock.monotonic())
+        return self._rates.held(self._counted(address), direct, rank, self._clock.monotonic())
 
     def held_everywhere(self) -> float:
         return self._rates.held_everywhere(self._clock.monotonic())
@@ -67,12 +70,17 @@ class Gate:
     def hold(
         self, address: Address, direct: bool, limited: RateLimited, *, cosmetic: bool = False
     ) -> None:
-        """Keep to a penalty: of the token if the platform says so, else of this chat alone."""
+        """Keep to a penalty: of the token if the platform says so, else of what counts apart."""
         now = self._clock.monotonic()
         if limited.everywhere:
             self._rates.hold_everywhere(limited.retry_after, now)
         else:
-            self._rates.hold(address.place, direct, limited.retry_after, now, cosmetic=cosmetic)
+            counted = self._counted(address)
+            self._rates.hold(counted, direct, limited.retry_after, now, cosmetic=cosmetic)
+
+    def _counted(self, address: Address) -> str:
+        """What has a rate of its own: the chat with all its threads, or the thread alone."""
+        return address.place if self._shared else str(address)
 
     def _grant(self) -> None:
         now = self._clock.monotonic()

@@ -1,6 +1,7 @@
 """How often a platform may be called: one bucket for its token, one for each chat, and penalties.
 
 Pure: time is handed in (seconds that never go back). It knows no platform, no message, no task.
+A chat here is whatever has a rate of its own, which on some platforms is a single thread.
 Whoever wants to call asks for a ticket; ``grants`` says whose turn it is. Equal ranks go in the
 order of asking, and as every lane holds one ticket at a time, its lanes share a chat fairly.
 Thousands may wait, and most of them for the same chat: nothing here walks past all of them.
@@ -183,10 +184,17 @@ class _Line:
 class Rates:
     """Everything one token of one platform may do."""
 
-    def __init__(self, total_rate: float, chat_rate: float, group_rate: float) -> None:
+    def __init__(
+        self,
+        total_rate: float,
+        chat_rate: float,
+        group_rate: float,
+        group_burst: float = GROUP_BURST,
+    ) -> None:
         self._total = Bucket(total_rate, max(1.0, total_rate / 2))
         self._chat_rate = chat_rate
         self._group_rate = group_rate
+        self._group_burst = group_burst
         self._chats: dict[str, Bucket] = {}
         self._sweep_at = KEPT
         self._lines = {rank: _Line() for rank in Rank}
@@ -283,7 +291,7 @@ class Rates:
             if direct:
                 bucket = Bucket(self._chat_rate, CHAT_BURST)
             else:
-                bucket = Bucket(self._group_rate, GROUP_BURST)
+                bucket = Bucket(self._group_rate, self._group_burst)
             self._chats[chat] = bucket
         return bucket
 
