@@ -1,0 +1,118 @@
+"""Codex, spoken with through its ``app-server``, one process an active lane.
+
+Knows the engine port and this one program; no lane rule, no channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from core.clock import Clock
+from core.engines.acp_plain import Json
+from core.engines.agents import TOOLS, AgentEngine, ToolServer, gateway_tools
+from core.engines.base import Abilities, Finding, Request
+from core.engines.codex_ends import SIGN_IN
+from core.engines.codex_program import INSTALL
+from core.engines.codex_run import CodexRun
+from core.engines.codex_session import Thread
+from core.engines.codex_words import Declared, arguments
+from core.engines.processes import Ledger
+from core.engines.trees import MARK
+from core.engines.workspace_tools import Tools, reading_tools
+
+ABILITIES = Abilities(resume=True, side=True, steer=True, compact=True, cost=False, images=True)
+
+
+class CodexEngine(AgentEngine[Thread]):
+    """The Codex adapter: makes the runs, and knows how the program is started."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        home: Path,
+        clock: Clock,
+        env: Sequence[str] = (),
+        private: Sequence[Path] = (),
+        ledger: Ledger | None = None,
+        idle: float = 600.0,
+        warm: int = 8,
+        handshake: float = 60.0,
+        grace: float = 4.0,
+        servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
+        tools: Tools = reading_tools,
+    ) -> None:
+        """``private``: paths that no command of it may read. ``tools``: those that a side answer
+        reads the workspace with."""
+        super().__init__(
+            "codex",
+            command,
+            home=home,
+            clock=clock,
+            env=env,
+            ledger=ledger,
+            idle=idle,
+            warm=warm,
+            handshake=handshake,
+            grace=grace,
+            servers=servers,
+        )
+        self._private = tuple(private)
+        self.tools = tools
+        self.abilities = ABILITIES
+        self.own_servers = frozenset({TOOLS})
+
+    def run(self, request: Request) -> CodexRun:
+        return CodexRun(self, request)
+
+    # What a run needs of its engine ---------------------------------------------------------
+
+    def arguments(self, request: Request) -> tuple[str, ...]:
+        """The command line of a new process, after the command itself."""
+        env = self._environment("", self._dir)
+        home = Path(env.get("HOME", "~")).expanduser()
+        login = Path(env.get("CODEX_HOME") or home / ".codex") / "auth.json"
+        found = dict.fromkeys(path.resolve() for path in (*self._private, login))
+        private = [path for path in found if path.exists()]
+        own = [request.folder.resolve(), self._tmp(request.lane).resolve()]
+        return arguments(request, private, own, MARK)
+
+    def served(self, request: Request) -> Json:
+        """The gateway's tool servers, as a thread is told of them."""
+        return {
+            server.name: {
+                "url": server.url,
+                "http_headers": dict(server.headers),
+                "default_tools_approval_mode": "approve",
+            }
+            for server in self._servers(request)
+        }
+
+    def never_on_the_side(self) -> None:
+        """This program cannot be held to reading only."""
+        self.abilities = replace(self.abilities, side=False)
+
+    def now(self) -> int:
+        return self._clock.now()
+
+    # The doctor -------------------------------------------------------------------------------
+
+    async def check(self) -> Sequence[Finding]:
+        findings, opened = await self.tried(INSTALL, lambda request: self.run(request).try_out())
+        return [*findings, *(self._told(opened.declared) if opened else ())]
+
+    def _told(self, found: Declared) -> list[Finding]:
+        known = ", ".join(model.name for model in found.models)
+        signed = found.signed_in
+        return [
+            Finding("codex: hand-shake", True, f"version {found.version or 'not told'}"),
+            Finding(
+                "codex: login",
+                signed,
+                "an account or key is there" if signed else "none",
+                "" if signed else SIGN_IN,
+            ),
+            Finding("codex: models", True, known or "not told"),
+        ]

@@ -1,0 +1,91 @@
+"""How a turn of Codex ended, in words for the thread. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from core.engines.acp_plain import Json, as_sent, mapping, whole_number, words
+from core.engines.limits import reached
+
+SIGN_IN = (
+    "Codex is not signed in. Start `codex login` once in a terminal on the gateway's machine, or "
+    "hand it a key: OPENAI_API_KEY in LANEWAY_ENGINE_ENV."
+)
+TOO_MUCH = (
+    "The conversation has become too long for the model. Make it shorter with /compact, or begin "
+    "a fresh one with /new."
+)
+BUSY = (
+    "Codex's service has a problem just now{}. Nothing of the conversation is lost: say “go on” in "
+    "a while."
+)
+TOO_FAST = "Codex's service takes no more requests just now: too many were made. Say “go on” later."
+SPENT = "The agent stopped: it reached the spending limit it was started with."
+NO_CREDIT = "The account that Codex uses has no credit left. Add some, then say “go on”."
+SANDBOX = (
+    "Codex could not set up its sandbox, so it ran nothing. Look at what it needs with `laneway "
+    "doctor`."
+)
+BROKE_OFF = "The agent broke the turn off by itself."
+_STATUS = re.compile(r"status (\d{3})")
+
+
+def why(error: Json, limits: Json, model: str, now: int) -> str:
+    """Why it failed, and the next step; "" where only its own words can tell.
+
+    ``limits`` is what was last told of the account's limits, ``now`` is in milliseconds.
+    """
+    kind, status = _kind(error)
+    text = said(error).lower()
+    if kind == "unauthorized" or status in (401, 403):
+        return SIGN_IN
+    if kind == "usageLimitExceeded" or "usage limit" in text:
+        return _limited(error, limits, now)
+    if "quota" in text or "billing" in text or "credits" in text:
+        return NO_CREDIT
+    if kind == "contextWindowExceeded":
+        return TOO_MUCH
+    if kind == "sessionBudgetExceeded":
+        return SPENT
+    if kind == "sandboxError":
+        return SANDBOX
+    if kind == "rateLimitExceeded" or status == 429:
+        return TOO_FAST
+    if model and (status == 404 or ("model" in text and ("not" in text or "unsupported" in text))):
+        return f"Codex cannot use the model “{model}”. Set another with /model, or /model default."
+    if kind in ("serverOverloaded", "internalServerError") or (status or 0) >= 500:
+        return BUSY.format(f" ({status})" if status else "")
+    return ""
+
+
+def said(error: Json) -> str:
+    """Its own words about the failure; a service's JSON inside of them is read for its message."""
+    text = words(error.get("message")).strip()
+    found = re.search(r'"message":\s*"((?:[^"\\]|\\.){1,2000})"', text)
+    return found[1].replace('\\"', '"') if found else text
+
+
+def _kind(error: Json) -> tuple[str, int | None]:
+    """What kind of failure it calls itself, and the service's HTTP status."""
+    info = error.get("codexErrorInfo")
+    found = _STATUS.search(as_sent(error.get("message")))
+    status = int(found[1]) if found else None
+    if isinstance(info, dict) and info:
+        kind = next(iter(info))
+        return as_sent(kind), whole_number(mapping(info[kind]).get("httpStatusCode")) or status
+    return as_sent(info), status
+
+
+def _limited(error: Json, limits: Json, now: int) -> str:
+    """A limit of the account, and until when: the window that is used up, else its own words."""
+    windows = [mapping(limits.get(key)) for key in ("primary", "secondary", "individualLimit")]
+    ends = [
+        whole_number(window.get("resetsAt"))
+        for window in windows
+        if (whole_number(window.get("usedPercent")) or 0) >= 100
+        or window.get("remainingPercent") == 0
+    ]
+    known = [end for end in ends if end is not None]
+    own = re.search(r"try again (?:at|in) ([^.\n]{2,60})", words(error.get("message")))
+    told = f" (it says: try again {own[0][10:].strip()})" if own else ""
+    return reached("The account that Codex uses", max(known, default=None), now, told)
