@@ -16,6 +16,7 @@ from core.channel import Channel, ChannelLimits
 from core.clock import Clock
 from core.engines.base import Abilities
 from core.items import Item
+from core.job_asking import JobLimits
 from core.lane_ids import channel_of, lane_id
 from core.lanes import LaneView
 from core.messages import Address, Message
@@ -91,6 +92,7 @@ class House:
     starter_approves: bool = False
     bot_turns: int = 5
     bot_seconds: float = 60.0
+    jobs: JobLimits = field(default_factory=JobLimits)
 
 
 @dataclass(slots=True)
@@ -123,6 +125,7 @@ class Ground:
     clock: Clock
     house: House
     new_id: Callable[[], str]
+    jobs_changed: Callable[[], None] = lambda: None
     asking: set[str] = field(default_factory=set)  # channels that asked where to go on reading
     names: Names = field(default_factory=Names)
     showing: Showing = field(init=False)

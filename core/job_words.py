@@ -32,7 +32,9 @@ NOUNS = {
 }
 NOT_ALLOWED = "its person may not use me here any more"
 LANE_GONE = "its thread cannot be written to any more"
-NO_CHANNEL = "the platform of its thread is not set up"
+NO_CHANNEL = "skipped because the platform of its thread is not set up"
+UNREADABLE = "its time cannot be read any more"
+UNSTORED = "failed: it could not be stored; the log of the gateway says more"
 THREE_FAILURES = "it failed three times in a row"
 
 
@@ -53,6 +55,7 @@ def moment(instant: int, zone: str) -> str:
 
 def decided(decision: Decision) -> str:
     """How the firing starts, or why it does not."""
+    said = ""
     match decision.fate:
         case Fate.RUN:
             said = "asked for" if decision.asked else began(decision.late)
@@ -124,7 +127,10 @@ def further(next_at: int | None, zone: str) -> str:
     return f"Next: {moment(next_at, zone)}." if next_at else "It does not run again."
 
 
-def paused(job: Job, why: str) -> str:
+def ends(job: Job, state: JobState, why: str) -> str:
+    """The job does not go on by itself."""
+    if state is not JobState.PAUSED:
+        return f"{named(job)} has ended: {why}. Set it anew if it is still wanted."
     return (
         f"{named(job)} is paused: {why}. When that is put right, /job {job.id} resume lets it "
         f"go on; /job {job.id} cancel ends it."

@@ -227,10 +227,13 @@ class SkipAsked:
 
 @dataclass(frozen=True, slots=True)
 class DropAsked:
+    """``quiet``: the gateway's own wish, told by whoever has it."""
+
     turn: int
     lane: str
     person: str
     admin: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,11 @@ def skip(lane: Lane, event: SkipAsked, step: Step) -> Lane:
 
 def drop(lane: Lane, event: DropAsked, step: Step) -> Lane:
     turn = find(lane.waiting, event.turn)
+    if event.quiet:
+        if turn is None or turn.offered_to is not None:
+            return lane
+        step.drop(turn)
+        return replace(lane, waiting=without(lane.waiting, turn.id))
     if turn is None:
         step.deny(event.lane, event.person, Refusal.NOT_WAITING)
     elif turn.person != event.person and not event.admin:

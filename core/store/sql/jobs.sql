@@ -13,7 +13,8 @@ VALUES (:id, :lane, :person, :kind, :state, :said, :zone, :anchor, :prompt, :cat
 -- phase: 40
 -- key: id
 UPDATE jobs SET next_at = :next_at, settled_at = :settled_at, turn = :turn, last_due = :last_due,
-    last_result = :last_result, asked_at = CASE WHEN asked_at = :asked_at THEN NULL ELSE asked_at END
+    last_result = :last_result, restored = 0,
+    asked_at = CASE WHEN asked_at = :asked_at THEN NULL ELSE asked_at END
 WHERE id = :id;
 
 -- name: job.over
@@ -36,7 +37,8 @@ UPDATE jobs SET asked_at = :at WHERE id = :id AND state IN ('active', 'paused');
 
 -- name: job.next
 -- order: strict
-UPDATE jobs SET next_at = :next_at, settled_at = :settled_at, restored = 0 WHERE id = :id;
+UPDATE jobs SET next_at = :next_at, settled_at = :settled_at, asked_at = NULL, restored = 0
+WHERE id = :id;
 
 -- name: firing.new
 -- phase: 30
@@ -109,7 +111,8 @@ SELECT * FROM lanes WHERE id IN (SELECT value FROM json_each(:ids));
 
 -- name: hold.jobs
 -- phase: 40
-UPDATE jobs SET restored = 1, asked_at = NULL WHERE state IN ('active', 'paused');
+-- What waits or runs is held as a turn; the job does not wait for it.
+UPDATE jobs SET restored = 1, asked_at = NULL, turn = NULL WHERE state IN ('active', 'paused');
 
 -- name: tidy.firings
 -- What is settled stays settled: a job never looks back behind `settled_at`.
