@@ -42,6 +42,7 @@ async def test_a_file_that_cannot_be_copied_is_told_and_costs_nothing_else(tmp_p
         run.say(Started("s"), FileMade(made, "report.md"), Finished(Result.DONE))
         run.end()
         await scene.until(lambda: any("could not be sent" in text for text in scene.texts()))
+        await scene.until(lambda: not scene.parts.runner.view("main"))
         assert await scene.statuses() == ["done"]
 
 
