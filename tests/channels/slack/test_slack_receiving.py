@@ -333,12 +333,7 @@ class TestConnection:
                 slack.fake.user_says("secret words")
                 await slack.fake.until(lambda: slack.intake.messages)
                 await slack.fake.disconnect("warning")
-                await slack.fake.until(
-                    lambda: (
-                        len(slack.fake.called("apps.connections.open")) == 3
-                        and len(slack.fake.sockets) == 1
-                    )
-                )
+                await slack.fake.until(lambda: slack.fake.connected == 2)
                 slack.fake.fail("auth.test", "internal_error", 500)
                 slack.fake.cut()
                 await slack.fake.until(lambda: len(slack.intake.connections) >= 4)
