@@ -46,6 +46,7 @@ log = logging.getLogger("laneway.outbox")
 PAUSES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0)  # seconds between tries
 REPEAT_AFTER = 1.0  # seconds after which an edit that a late frame may have undone is repeated
 KNOWN = 4096  # messages remembered by what made them
+OUR_FAULT = "a fault inside the gateway; its log says more"
 
 Holding = Callable[[Ticket | None], None]  # told which ticket the delivery waits with
 
@@ -74,6 +75,7 @@ class _Attempt:
     anew: bool = False  # its message was gone
     late: bool = False  # a preview's edit may land after ours
     tries: int = 0
+    doubts: int = 0  # tries that may have arrived, and had not
     rows: tuple[Row, ...] = ()  # to be stored with the next mark
 
     @property
@@ -147,11 +149,10 @@ class Delivering:
 
     def broken(self, delivery: Delivery) -> Outcome:
         """How a delivery ends that broke on our side: with the mark, it may be there."""
-        error = Refused("a fault inside the gateway; its log says more")
         self._unwanted.discard(delivery.id)
-        if delivery.id in self._in_flight:
-            return Outcome(DeliveryState.UNCERTAIN, error=error)
-        return Outcome(DeliveryState.FAILED, error=error)
+        doubtful = delivery.id in self._in_flight
+        state = DeliveryState.UNCERTAIN if doubtful else DeliveryState.FAILED
+        return Outcome(state, error=Refused(OUR_FAULT))
 
     def landed(self, delivery: int) -> None:
         """What became of a delivery is stored."""
@@ -248,6 +249,8 @@ class Delivering:
             case NotSent():
                 await self._unmark(attempt)
                 await self._pause(attempt, error)
+            case Broke():  # it would break again and again
+                return self.broken(attempt.delivery)
             case Uncertain() if attempt.edits:
                 await self._pause(attempt, error)
             case Uncertain():
@@ -282,11 +285,15 @@ class Delivering:
     async def _doubt(self, attempt: _Attempt, place: Place, error: SendError) -> Outcome | None:
         """A send may have arrived. None: it is repeated, or the platform is asked."""
         attempt.doubt = error
-        attempt.ask_at = self._clock.monotonic() + FIND_AFTER
         if self._repeatable(attempt, place):
+            attempt.ask_at = self._clock.monotonic() + FIND_AFTER
             await self._pause(attempt, error)
         elif not place.channel.limits.finds_sends:
             return Outcome(DeliveryState.UNCERTAIN, error=error)
+        else:
+            pause = PAUSES[min(attempt.doubts, len(PAUSES) - 1)]
+            attempt.doubts += 1
+            attempt.ask_at = self._clock.monotonic() + max(FIND_AFTER, pause)
         return None
 
     def _repeatable(self, attempt: _Attempt, place: Place) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from core.calls import Calls, Moved, Unreachable
-from core.channel import Channel, ChannelLimits, SendError
+from core.channel import Channel, ChannelLimits, Refused, SendError
 from core.clock import Clock
 from core.delivering import Delivering, Holding, Outcome, takes_away
 from core.finding import repeatable
@@ -319,7 +319,7 @@ class Outbox:
         if outcome.error is not None:
             words = (delivery.id, delivery.lane, outcome.state, outcome.error)
             log.warning("delivery %d in %s is %s: %s", *words)
-            if outcome.state is DeliveryState.FAILED:
+            if outcome.state is DeliveryState.FAILED or isinstance(outcome.error, Refused):
                 self._on_failed(delivery, outcome.error)
 
     def _supersede(self, line: _Line, newer: Delivery) -> None:

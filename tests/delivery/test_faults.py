@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.channel import ChatMoved, Refused, Send
+from core.channel import ChatMoved, Refused, Revise, Send
 from core.guard import guarded
 from core.messages import Address, Receipt
 from core.signs import REACTION_AFTER
@@ -159,3 +159,23 @@ async def test_a_chat_that_moved_is_written_to_even_if_the_move_cannot_be_stored
     assert it.channel.texts("-1007") == ["hello"]
     await it.say("more", TOPIC)
     assert it.channel.texts("-1007") == ["hello", "more"]
+
+
+@pytest.mark.parametrize("kind", [Send, Revise])
+async def test_a_platforms_code_that_breaks_is_not_called_again_and_the_person_is_told(
+    it: Scene, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = await it.turn()
+    if kind is Revise:
+        await it.preview(turn, "so far")
+        await it.clock.advance(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(it.channel, "decide", lambda action: isinstance(action, kind) and broken())
+        answer = await it.answer("done", turn=turn)
+        await it.clock.advance(5)
+    second = await it.say("second")
+    assert await it.state(answer) is (FAILED if kind is Revise else UNCERTAIN)
+    assert await it.state(second) is SENT
+    [(failed, error)] = it.failed
+    assert failed == answer
+    assert "a bug" not in str(error)

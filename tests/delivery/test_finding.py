@@ -397,3 +397,27 @@ def test_a_nonce_names_its_delivery_and_is_short() -> None:
 def test_a_delivery_and_the_record_of_a_preview_have_different_nonces() -> None:
     assert nonce_of(7, 5) != nonce_of(7, 5, preview=True)
     assert nonce_of(7, 5) != nonce_of(7, 6)
+
+
+async def test_a_platform_that_takes_nothing_is_tried_with_growing_pauses(it: Scene) -> None:
+    it.channel.decide = lambda action: Fault(Uncertain()) if isinstance(action, Send) else None
+    delivery = await it.say("hello")
+    await it.clock.advance(600)
+    assert len(it.channel.of(Send)) < 20
+    it.channel.decide = lambda action: None
+    await it.clock.advance(70)
+    assert await it.state(delivery) is SENT
+    assert it.channel.texts() == ["hello"]
+
+
+async def test_code_that_breaks_at_a_send_holds_nothing_up(it: Scene) -> None:
+    def bug(action: object) -> None:
+        if isinstance(action, Send) and action.part.text == "bad":
+            raise KeyError("a bug")
+
+    it.channel.decide = bug
+    bad, good = await it.say("bad"), await it.say("good")
+    await it.clock.advance(5)
+    assert await it.state(bad) is UNCERTAIN
+    assert await it.state(good) is SENT
+    assert [delivery for delivery, _ in it.failed] == [bad]
