@@ -13,14 +13,15 @@ from pathlib import Path
 from core import commands, usage, wording
 from core.addressing import Spoken
 from core.arriving import Arriving
-from core.commands.base import Answer, Ask, Looked, Needs, Shown, Situation, Values
+from core.commands import scheduling
+from core.commands.base import Answer, Ask, JobsSeen, Looked, Needs, Shown, Situation, Values
 from core.commands.knowing import pairing_text
 from core.ground import Ground
 from core.items import Item
 from core.lanes import Hold, LaneView
 from core.messages import Message
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
-from core.store import reads, rows
+from core.store import jobs, reads, rows
 from core.store.records import ALL_LANES, DeliveryKind, LaneRow, PairingRow, RuleRow
 from core.store.rows import Row
 from core.turns import Turn
@@ -89,6 +90,8 @@ class Answering:
         here = replace(here, engages=engages, listed=listed, folder=looked, first=first)
         if spoken.name == "usage":
             here = replace(here, used=await self._usage(lane, person, spoken.args))
+        if spoken.name in commands.JOBS:
+            here = replace(here, jobs=await self._jobs(lane, person, spoken))
         return commands.answer(Ask(spoken.name, spoken.args, person, here))
 
     def pressed(self, identity: str, lane: LaneRow, answer: Answer, message_id: str) -> Item:
@@ -165,6 +168,22 @@ class Answering:
         if within is None:
             return None
         return await usage.report(self.ground.store, lane.id, person.id, within)
+
+    async def _jobs(self, lane: LaneRow, person: Person, spoken: Spoken) -> JobsSeen:
+        store, house = self.ground.store, self.ground.house
+        seen = JobsSeen(house.jobs, number=store.ids.job, name=self.ground.people.name)
+        match spoken.name:
+            case "jobs":
+                here = await jobs.of_lane(store, lane.id, self.ground.clock.now())
+                return replace(seen, listed=tuple(here))
+            case "job":
+                number = scheduling.number_of(spoken.args)
+                one = await jobs.job(store, number) if number is not None else None
+                if one is None:
+                    return seen
+                past = await jobs.firings(store, one.id, scheduling.FIRINGS_SHOWN)
+                return replace(seen, one=one, firings=tuple(past))
+        return replace(seen, mine=await jobs.count(store, person.id))
 
     async def _session(self, lane: LaneRow, engine: str) -> str:
         """The conversation that the next turn goes on with."""

@@ -352,6 +352,8 @@ class Intake:
             log.info("%s", answered.answer.note)
         if answered.answer.title:
             self.ground.says.retitle(lane.id, answered.answer.title)
+        if answered.answer.jobs:
+            self.ground.jobs_changed()
         if answered.answer.reload:
             await self.ground.people.load(self.ground.store)
 

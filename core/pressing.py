@@ -198,6 +198,8 @@ class Pressing:
             return await self._take(answer.text, Item(press.identity))
         item = self.answering.pressed(press.identity, pressed.lane, answer, press.message_id)
         told = await self._take("Saved.", item)
+        if told and answer.jobs:
+            self.ground.jobs_changed()
         if told and answer.note:
             log.info("%s", answer.note)
         return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.commands import choosing, knowing, working
+from core.commands import choosing, knowing, scheduling, working
 from core.commands.base import Answer, Ask, Command, Needs, Who
 from core.people import Person
 from core.wording import plain
@@ -40,6 +40,17 @@ _TABLE = (
     Command("model", "the model of this thread", Who.LANE, choosing.model, "NAME"),
     Command("effort", "how hard the agent thinks", Who.LANE, choosing.effort, "LEVEL"),
     Command("usage", "tokens and cost, here and yours", Who.ALL, knowing.usage, "[7d|all]"),
+    Command("every", "a schedule", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
+    Command("at", "something to do once, at a time", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
+    Command("in", "something to do once, in a while", Who.ALL, scheduling.set_up, "20m : PROMPT"),
+    Command("jobs", "what is set up in this thread", Who.ALL, scheduling.jobs),
+    Command(
+        "job",
+        "look at a job or change it",
+        Who.ALL,
+        scheduling.job,
+        "ID [pause|resume|run|cancel]",
+    ),
     Command("title", "name this thread", Who.LANE, choosing.title, "TEXT"),
     Command(
         "listen", "whether messages here need a mention", Who.LANE, choosing.listen, "all|mention"
@@ -69,7 +80,8 @@ _TABLE = (
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
 # Of a later version; they say so, so that nobody takes them for misspelt.
-LATER = frozenset({"compact", "budget", "every", "at", "in", "watch", "jobs", "job", "link"})
+LATER = frozenset({"compact", "budget", "watch", "link"})
+JOBS = frozenset({"every", "at", "in", "jobs", "job"})  # that look at jobs
 NAMES = frozenset(COMMANDS) | LATER | {"start"}
 
 

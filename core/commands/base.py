@@ -12,8 +12,11 @@ from enum import Enum, StrEnum
 from pathlib import Path
 
 from core.engines.base import Abilities
+from core.job_asking import JobLimits
+from core.job_rules import Job
 from core.people import Person
 from core.showing import Choice
+from core.store.jobs import FiringRow
 from core.store.records import LaneRow, RuleRow
 from core.store.rows import Row
 from core.turns import Event, LaneFacts, Turn
@@ -72,6 +75,23 @@ class Looked:
     problem: str = ""
 
 
+def _no_number() -> int:
+    raise AssertionError("only commands that make jobs have numbers for them")
+
+
+@dataclass(frozen=True, slots=True)
+class JobsSeen:
+    """Of jobs, what a command about them looks at: the lane's, the one it names, the settings."""
+
+    limits: JobLimits = field(default_factory=JobLimits)
+    listed: tuple[Job, ...] = ()
+    one: Job | None = None
+    firings: tuple[FiringRow, ...] = ()  # of that one, newest first
+    mine: int = 0  # jobs of this person, anywhere
+    number: Callable[[], int] = _no_number  # of the next job
+    name: Callable[[str], str] = str  # of a person
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """The lane as it is when a command comes; of its past, what the command's row names."""
@@ -96,6 +116,7 @@ class Situation:
     folder: Looked = Looked()
     first: Turn | None = None  # what a stop ended before it was stored
     used: Report | None = None  # None: what was typed is no time span
+    jobs: JobsSeen = field(default_factory=JobsSeen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +138,7 @@ class Answer:
     side: str = ""  # a question for a side answer
     title: str = ""  # the thread's new name on its platform
     reload: bool = False  # people or places changed
+    jobs: bool = False  # jobs changed
     note: str = ""  # for the log, once it is stored
 
 

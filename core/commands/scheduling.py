@@ -1,0 +1,185 @@
+"""Commands about jobs: every, at, in, jobs, job.
+
+What somebody sets up is refused with the reason or becomes one row; a timer takes it from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from core import job_words
+from core.commands.base import Answer, Ask
+from core.job_asking import EXAMPLES, typed
+from core.job_rules import Job, JobState
+from core.messages import Style
+from core.showing import Action, Choice
+from core.store import jobs as stored
+from core.turns import DropAsked
+from core.when import BadWhen, following
+from core.wording import count, plain
+
+LISTED = 20  # jobs in one answer
+WITH_BUTTONS = 4  # of them
+FIRINGS_SHOWN = 5
+_ONE = re.compile(r"#?(\d{1,15})(?:\s+([a-z]+))?", re.I)
+USAGE = "Say which one and what: /job 12 pause, resume, run or cancel. /jobs shows them."
+
+
+def zone_of(ask: Ask) -> str:
+    return ask.person.zone or ask.here.values.zone
+
+
+def set_up(ask: Ask) -> Answer:
+    """``/every``, ``/at`` and ``/in``."""
+    here, person = ask.here, ask.person
+    limits, now, zone = here.jobs.limits, here.now, zone_of(ask)
+    try:
+        asked = typed(ask.name, ask.args, zone, now, limits)
+    except BadWhen as refused:
+        return Answer(plain(str(refused)))
+    if here.jobs.mine >= limits.most:
+        return Answer(too_many(here.jobs.mine))
+    job = asked.job(here.jobs.number(), here.lane.id, person.id)
+    text = job_words.made(job, zone, now, limits.catch_up)
+    return Answer(text, rows=(stored.new(job),), choices=_choices(job), jobs=True)
+
+
+def too_many(mine: int) -> str:
+    return (
+        f"You have {count(mine, 'job')}, which is as many as a person may have here. End one "
+        "with /job and its number and cancel, then set this one again."
+    )
+
+
+def jobs(ask: Ask) -> Answer:
+    """What is set up in this thread, and what ended in the last week."""
+    listed = ask.here.jobs.listed
+    if not listed:
+        return Answer(f"No jobs here. Set one up like this: {EXAMPLES['every']}")
+    shown = sorted(listed, key=lambda job: job.state.ended)[:LISTED]
+    lines = [
+        f"- {job_words.listed(job, zone_of(ask), ask.here.jobs.name(job.person))}" for job in shown
+    ]
+    if len(listed) > len(shown):
+        lines.append(f"- and {len(listed) - len(shown)} more")
+    own = [job for job in shown if not job.state.ended and _may(ask, job)]
+    choices = [choice for job in own[:WITH_BUTTONS] for choice in _choices(job, number=True)]
+    return Answer("Jobs of this thread:\n\n" + "\n".join(lines), choices=tuple(choices))
+
+
+def job(ask: Ask) -> Answer:
+    """One job: shown, or changed."""
+    found = _ONE.fullmatch(ask.args.strip())
+    if found is None:
+        return Answer(USAGE)
+    one = ask.here.jobs.one
+    if one is None or not _may(ask, one):
+        return Answer(f"There is no job {found[1]} of yours. /jobs shows those of this thread.")
+    verb = (found[2] or "").lower()
+    if not verb:
+        return _shown(ask, one)
+    if verb not in VERBS:
+        return Answer(USAGE)
+    return changed(one, verb, ask.here.now, zone_of(ask))
+
+
+def number_of(args: str) -> int | None:
+    """Which job is meant, before it is looked at."""
+    found = _ONE.fullmatch(args.strip())
+    return int(found[1]) if found else None
+
+
+def changed(job: Job, verb: str, now: int, zone: str) -> Answer:
+    """Pause, resume, run or cancel a job, by somebody who may."""
+    if job.state.ended:
+        return Answer(f"Job {job.id} has ended ({job.state.value}). Set it anew if you want it.")
+    return VERBS[verb](job, now, zone)
+
+
+def _pause(job: Job, now: int, zone: str) -> Answer:
+    if job.state is JobState.PAUSED:
+        return Answer(f"Job {job.id} is paused already.", choices=_choices(job))
+    return _became(
+        job, JobState.PAUSED, now, None, f"Job {job.id} is paused. It keeps until you resume it."
+    )
+
+
+def _resume(job: Job, now: int, zone: str) -> Answer:
+    if job.state is JobState.ACTIVE:
+        return Answer(f"Job {job.id} is not paused.", choices=_choices(job))
+    at = following(job.plan, now)
+    if at is None:
+        return Answer(f"The time of job {job.id} has passed meanwhile. Set it anew.")
+    text = f"Job {job.id} goes on. Next: {job_words.moment(at, zone)}."
+    return _became(job, JobState.ACTIVE, now, at, text)
+
+
+def _run(job: Job, now: int, zone: str) -> Answer:
+    if job.turn is not None or job.asked_at is not None:
+        return Answer(f"Job {job.id} runs or waits already.", choices=_choices(job))
+    return Answer(
+        f"Job {job.id} runs now, once more than it would.",
+        rows=(stored.ask(job.id, now),),
+        jobs=True,
+    )
+
+
+def _cancel(job: Job, now: int, zone: str) -> Answer:
+    text = f"Job {job.id} is cancelled and does not run again."
+    if job.turn is not None:
+        text += " A run that has begun goes on; /stop in its thread ends that."
+    row = stored.state(job.id, JobState.CANCELLED, now)
+    waits = job.turn is not None
+    drop = DropAsked(job.turn, job.lane, job.person, quiet=True) if job.turn else None
+    return Answer(text, rows=(row,), event=drop if waits else None, jobs=True)
+
+
+VERBS: dict[str, Callable[[Job, int, str], Answer]] = {
+    "pause": _pause,
+    "resume": _resume,
+    "run": _run,
+    "cancel": _cancel,
+}
+
+
+def _became(job: Job, state: JobState, now: int, at: int | None, text: str) -> Answer:
+    row = stored.state(job.id, state, now, at)
+    return Answer(text, rows=(row,), choices=_choices(job, after=state), jobs=True)
+
+
+def _shown(ask: Ask, job: Job) -> Answer:
+    """All about one job, with its newest firings."""
+    zone, limits = zone_of(ask), ask.here.jobs.limits
+    lines = [job_words.listed(job, zone, ask.here.jobs.name(job.person))]
+    lines.append(job_words.manner(job, limits.catch_up))
+    past = [
+        f"- {job_words.moment(one.due, zone)}: {plain(one.result) or one.state.value}"
+        for one in ask.here.jobs.firings
+    ]
+    if past:
+        lines.append("\n".join(("Last times:\n", *past)))
+    choices = () if job.state.ended else _choices(job)
+    return Answer("\n\n".join(lines), choices=choices)
+
+
+def _choices(
+    job: Job, *, number: bool = False, after: JobState | None = None
+) -> tuple[Choice, ...]:
+    """Buttons: the other of pause and resume, run, cancel. They stand for the command."""
+    paused = (after or job.state) is JobState.PAUSED
+    verbs = ("resume" if paused else "pause", "run", "cancel")
+    labels = {"run": "Run now"}
+    return tuple(
+        Choice(
+            f"{verb.title()} {job.id}" if number else labels.get(verb, verb.title()),
+            Action.SET,
+            {"name": "job", "value": f"{job.id} {verb}"},
+            style=Style.DANGER if verb == "cancel" else Style.PLAIN,
+        )
+        for verb in verbs
+    )
+
+
+def _may(ask: Ask, job: Job) -> bool:
+    return ask.person.admin or job.person == ask.person.id
