@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 from socket import socket
 
 from channels.local.channel import LocalChannel
+from core.alarm import Alarm, SchedulerAlarm
 from core.channel import Channel, Connection
 from core.clock import Clock
 from core.commands import menu
@@ -53,10 +54,15 @@ class Gateway:
     """One process. Everything it owns lives inside ``run``."""
 
     def __init__(
-        self, settings: Settings, clock: Clock, engines: EngineMaker = make_engines
+        self,
+        settings: Settings,
+        clock: Clock,
+        engines: EngineMaker = make_engines,
+        alarm: Callable[[], Alarm] = SchedulerAlarm,
     ) -> None:
         self._settings = settings
         self._make_engines = engines
+        self._make_alarm = alarm
         self._clock = clock
         self._intake: Intake | None = None
         self._trouble: Callable[[], str] = lambda: "starting"
@@ -132,7 +138,8 @@ class Gateway:
             people = People(lists(settings))
             await people.load(store)
             tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}/mcp"
-            parts = assemble(settings, clock, store, channels, engines, people, tools_url)
+            alarm = self._make_alarm()
+            parts = assemble(settings, clock, store, channels, engines, people, tools_url, alarm)
             self._intake = parts.intake
             parts.intake.connections.update(
                 {name: Connection("connecting") for name in there.opened} | there.missing
@@ -179,6 +186,7 @@ class Gateway:
             ("intake", parts.intake.run()),
             ("what was not delivered", parts.undelivered.run(parts.runner.take)),
             ("titles", parts.titling.run()),
+            ("jobs", parts.jobs.run(self._stopping)),
             ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *((f"menu of {name}", offer(name, one, menu())) for name, one in there.opened.items()),

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from channels.registry import Wanted
+from core.alarm import Alarm
 from core.approvals import Approvals
-from core.channel import Channel, SendError
+from core.channel import Channel, Forbidden, SendError, ThreadGone
 from core.clock import Clock
 from core.engines.acp import AcpEngine
 from core.engines.base import Engine
@@ -22,6 +23,7 @@ from core.engines.trees import Record
 from core.folders import resolved
 from core.ground import Ground, House
 from core.intake import Intake
+from core.jobs import Jobs
 from core.lane_ids import channel_of
 from core.messages import Address
 from core.notices import Notices
@@ -43,6 +45,7 @@ from core.turns import Limits
 from core.undelivered import Undelivered
 from gateway.config import Settings
 from gateway.control import OWNER
+from gateway.job_parts import job_limits, make_jobs, zone_name
 from gateway.paths import APPROVALS, OUTGOING, PRIVATE
 from gateway.settings_table import Approvers, EngineName
 
@@ -75,6 +78,7 @@ class Parts:
     outbox: Outbox
     runner: Runner
     intake: Intake
+    jobs: Jobs
     undelivered: Undelivered
     titling: Titling
     defaults: Defaults
@@ -200,6 +204,7 @@ def assemble(
     engines: Mapping[str, Engine],
     people: People,
     tools_url: str = "",
+    alarm: Alarm | None = None,
 ) -> Parts:
     """Objects that know each other, from the outbox up to the intake."""
     workspace = str(resolved(settings.workspace)) if settings.workspace else ""
@@ -212,6 +217,8 @@ def assemble(
     def failed(delivery: Delivery, error: SendError) -> None:
         approvals.unshown(delivery, error)
         undelivered.failed(delivery, error)
+        if delivery.turn is not None and isinstance(error, ThreadGone | Forbidden):
+            jobs.unreachable(delivery.turn)
 
     outbox = Outbox(store, channels, clock, moved=moved, on_failed=failed)
 
@@ -266,6 +273,10 @@ def assemble(
         store, telling, notices, life, engines, defaults, frozenset(channels), clock, rules
     )
     runner.on_over(titling.over)
+    jobs = make_jobs(
+        settings, store, people, frozenset(channels), showing, clock, defaults, runner, alarm
+    )
+    runner.on_over(jobs.over)
     house = House(
         home=settings.home,
         engine=defaults.engine,
@@ -273,14 +284,16 @@ def assemble(
         approvals=settings.approvals.value,
         busy=settings.when_busy,
         workspace=workspace,
-        zone=str(settings.timezone),
+        zone=zone_name(settings),
         starter_approves=Approvers.STARTER is settings.approvers,
         bot_turns=settings.bot_turns.count,
         bot_seconds=settings.bot_turns.per,
+        jobs=job_limits(settings),
     )
     ground = Ground(
-        store, runner, outbox, approvals, questions, people, channels, clock, house, new_id
-    )
+        store, runner, outbox, approvals, questions, people, channels, clock, house, new_id,
+        jobs.changed,
+    )  # fmt: skip
     intake = Intake(ground)
     tools.begin(runner.take, intake.queue_up)
     late.append(intake)
@@ -292,6 +305,7 @@ def assemble(
         outbox,
         runner,
         intake,
+        jobs,
         undelivered,
         titling,
         defaults,

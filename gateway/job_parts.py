@@ -1,0 +1,56 @@
+"""Jobs, put together: from settings to what fires them and what people may set up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from core.alarm import Alarm, SchedulerAlarm
+from core.clock import Clock
+from core.firing import Firing
+from core.job_asking import JobLimits
+from core.jobs import Jobs, Spine
+from core.people import People
+from core.preparing import Defaults
+from core.showing import Showing
+from core.store.store import Store
+from gateway.settings_table import AgentJobs, Settings
+
+
+def job_limits(settings: Settings) -> JobLimits:
+    return JobLimits(
+        least=round(settings.min_interval * 1000),
+        most=settings.jobs_per_person,
+        catch_up=round(settings.catch_up * 1000),
+        agents_ask=settings.agent_jobs is AgentJobs.ASK,
+    )
+
+
+def zone_name(settings: Settings) -> str:
+    """The zone of people who named none, by a name that can be stored.
+
+    A machine's zone can be a file without a name; then its times cannot be told to anybody.
+    """
+    name = str(settings.timezone)
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return "UTC"
+    return name
+
+
+def make_jobs(
+    settings: Settings,
+    store: Store,
+    people: People,
+    channels: Collection[str],
+    showing: Showing,
+    clock: Clock,
+    defaults: Defaults,
+    spine: Spine,
+    alarm: Alarm | None,
+) -> Jobs:
+    catch_up = job_limits(settings).catch_up
+    zone = zone_name(settings)
+    firing = Firing(store, people, channels, showing, clock, defaults, catch_up, zone)
+    return Jobs(firing, spine, alarm or SchedulerAlarm())
