@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core import turns
-from core.channel import Channel
+from core.channel import Channel, SendError
 from core.clock import Clock
 from core.items import Item, Take
 from core.messages import Part
@@ -33,7 +33,7 @@ NOT_YOURS = "Only the person who was asked, or an admin, can answer this."
 class _Open:
     turn: Turn
     options: Sequence[str]
-    card: Delivery
+    shown: Sequence[Delivery]  # the last one has the buttons
     chosen: asyncio.Future[str | None]  # None: the turn ended
     by: str = ""
 
@@ -73,15 +73,15 @@ class Questions:
         kind = DeliveryKind.CARD
         shown = self._showing.text(turn.lane, question, kind, turn=turn.id, keyboard=keyboard)
         chosen = asyncio.get_running_loop().create_future()
-        entry = self._open[ident] = _Open(turn, options, shown[-1], chosen)
-        await take(Item(event=turns.Asked(turn.id, turn.lane), rows=meanings, deliveries=shown))
+        entry = self._open[ident] = _Open(turn, options, shown, chosen)
+        asked = Item(event=turns.Asked(turn.id, turn.lane), rows=meanings, deliveries=shown)
         try:
+            await take(asked)  # who does not wait for it any more has asked all the same
             patience = self._patience_unattended if turn.origin.job else self._patience
-            answer = await self._in_time(chosen, patience)
+            return await self._in_time(chosen, patience)
         finally:
-            self._open.pop(ident, None)
+            del self._open[ident]
             await self._close(entry, take)
-        return answer
 
     def choose(self, ident: str, choice: int, person: str, admin: bool) -> str:
         """A press on a question; returns what the person who pressed is told."""
@@ -100,6 +100,14 @@ class Questions:
             if entry.turn.id == turn and not entry.chosen.done():
                 entry.chosen.set_result(None)
 
+    def unshown(self, delivery: Delivery, error: SendError) -> None:
+        """A part of a question cannot be shown, so nobody is going to answer it."""
+        for entry in self._open.values():
+            shown = any(one.id == delivery.id for one in entry.shown)
+            if shown and not entry.chosen.done():
+                log.warning("a question of turn %d cannot be shown: %s", entry.turn.id, error)
+                entry.chosen.set_result(None)
+
     async def _in_time(self, chosen: asyncio.Future[str | None], patience: float) -> str | None:
         async with asyncio.TaskGroup() as group:
             wait = group.create_task(self._clock.sleep(patience), name="patience of a question")
@@ -115,7 +123,7 @@ class Questions:
             said = f"➡️ {plain(answer)}, said {plain(self._names(entry.by))}"
         elif entry.chosen.done():
             said = "🚫 No answer is needed any more."
-        card, lane = entry.card, entry.turn.lane
+        card, lane = entry.shown[-1], entry.turn.lane
         ending = self._channel_of(lane).render(said)[0]
         before = card.part if isinstance(card.part, Part) else Part("")
         part = Part(f"{before.text}\n\n{ending.text}", before.markup)

@@ -216,6 +216,7 @@ def assemble(
 
     def failed(delivery: Delivery, error: SendError) -> None:
         approvals.unshown(delivery, error)
+        questions.unshown(delivery, error)
         undelivered.failed(delivery, error)
         if delivery.turn is not None and isinstance(error, ThreadGone | Forbidden):
             jobs.unreachable(delivery.turn)

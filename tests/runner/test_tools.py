@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.channel import Retitle, SendFile
+from core.channel import Forbidden, Retitle, Send, SendFile
 from core.engines.base import Abilities, Finished, Started, Text, Toolbox
 from core.messages import Press
 from core.store import reads
@@ -125,6 +125,33 @@ async def test_only_who_was_asked_or_an_admin_answers_and_the_first_press_counts
             assert chooses.choose(ident, 1, ANA, admin=True) == "You said: no"
             assert "over" in chooses.choose(ident, 0, ANA, admin=True)
         assert answer.result().text == "The answer is: no"
+        finish(run)
+
+
+async def test_a_question_that_its_agent_gave_up_leaves_no_trace_of_waiting(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        asking = {"question": "Which colour?", "options": ["red", "blue"]}
+        call = asyncio.create_task(tools(run).call("ask_person", asking), name="ask")
+        await asyncio.sleep(0)  # its question is being stored
+        call.cancel()
+        await asyncio.wait((call,))
+        await scene.until(lambda: any("Nobody answered" in text for text in scene.texts()))
+        view = scene.parts.runner.view("main")
+        assert view is not None
+        assert view.main is not None
+        assert view.main.asking == 0
+        assert not scene.parts.intake.ground.chooses._open  # type: ignore[attr-defined]
+        finish(run)
+
+
+async def test_a_question_that_cannot_be_shown_is_waited_for_no_longer(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        scene.channel.fail(Send, Forbidden("no right to write"))
+        asking = {"question": "Which colour?", "options": ["red", "blue"]}
+        async with asyncio.timeout(5):
+            assert "Nobody" in (await tools(run).call("ask_person", asking)).text
         finish(run)
 
 
