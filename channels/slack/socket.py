@@ -42,6 +42,7 @@ class Socket:
             return BoltResponse(status=200 if await offer(body) else 503, body="")
 
         app = AsyncApp(
+            name="laneway",  # else the library reads the whole stack's sources to make one up
             client=web.client,
             signing_secret="",
             before_authorize=take,
