@@ -30,6 +30,7 @@ from gateway import config
 from gateway.app import Gateway
 from gateway.cli.client import talk
 from tests.end_to_end.starting import PIPE, ROOT, STDOUT, Child, start
+from tests.fakes.alarm import ClockAlarm
 from tests.fakes.clock import QuickClock
 from tests.fakes.telegram import FORUM, GROUP, SUPERGROUP, TOKEN, FakeTelegram
 
@@ -104,7 +105,8 @@ class House:
     async def start_gateway(self, **more: str) -> None:
         """Start, and return when messages are taken."""
         environ = environment(self.home, self.fake, **(self.settings | more))
-        self._gateway = Gateway(config.load(environ, cwd=self.home.parent), self.clock)
+        settings = config.load(environ, cwd=self.home.parent)
+        self._gateway = Gateway(settings, self.clock, alarm=lambda: ClockAlarm(self.clock))
         ready = asyncio.Event()
         self._task = asyncio.create_task(self._gateway.run(ready.set), name="gateway")
         waiting = asyncio.create_task(ready.wait(), name="ready")
