@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.slack.assistant import Assistant
 from channels.slack.events import Read, payload, unreadable
 from channels.slack.fields import Malformed
 from tests.channels.slack.test_slack_events import CHILD, ME, READING, TS, said
+from tests.examples import tried
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -74,7 +75,7 @@ def survives(body: Any) -> None:
     Assistant(None, None).told(body)  # type: ignore[arg-type]  # none of these is whole
 
 
-@settings(max_examples=300, deadline=None)
+@tried(75)
 @given(st.integers(0, len(GOOD) - 1), st.lists(st.tuples(st.integers(0, 99), ANYTHING), max_size=3))
 def test_a_payload_with_anything_in_it_is_read_or_malformed(
     number: int, changes: list[tuple[int, Any]]
@@ -82,7 +83,7 @@ def test_a_payload_with_anything_in_it_is_read_or_malformed(
     survives(replaced(json.loads(json.dumps(GOOD[number])), changes))
 
 
-@settings(max_examples=150, deadline=None)
+@tried(40)
 @given(ANYTHING, st.dictionaries(st.sampled_from(FIELDS), ANYTHING))
 def test_anything_at_all_is_read_or_malformed(body: Any, fields: dict[str, Any]) -> None:
     survives(body)
