@@ -24,7 +24,7 @@ from core.questions import Questions
 from core.showing import Showing
 from core.store import reads, rows
 from core.store.errors import StoreError
-from core.store.records import DeliveryKind
+from core.store.records import Delivery, DeliveryKind
 from core.store.store import Store
 from core.telling import Telling
 from core.tool_table import READ_MOST, TABLE, TOOLS, BadCall, Given, Name
@@ -173,8 +173,7 @@ class Tools:
         self._count(seat)
         turn = seat.turn
         shown = self._showing.text(turn.lane, clean(text), DeliveryKind.NOTICE, turn=turn.id)
-        await self._taking()(Item(deliveries=shown))
-        return "Sent."
+        return await self._sent(turn, shown)
 
     async def _file(self, seat: Seat, path: str, name: str) -> str:
         """Only a regular file inside the workspace leaves; what goes out is a copy of it."""
@@ -188,7 +187,12 @@ class Tools:
                 f"{shown_as} cannot be sent. It must be a regular file inside the workspace,"
                 " reached without a link, and not larger than the platform takes."
             )
-        await self._taking()(Item(deliveries=said.deliveries))
+        return await self._sent(seat.turn, said.deliveries)
+
+    async def _sent(self, turn: Turn, shown: Sequence[Delivery]) -> str:
+        """Store what is shown; what the turn shows from now on, its answer too, stands below it."""
+        await self._taking()(Item(deliveries=shown))
+        self._outbox.step_aside(turn.id)
         return "Sent."
 
     async def _ask(self, seat: Seat, question: str, options: Sequence[str]) -> str:

@@ -63,6 +63,24 @@ async def test_a_message_is_shown_at_once_and_the_answer_after_it(tmp_path: Path
         await scene.until(lambda: scene.texts() == ["half way", "done"])
 
 
+@pytest.mark.parametrize("more", ["", " It goes on.", None])
+async def test_the_answer_stands_below_what_was_sent_while_its_turn_ran(
+    tmp_path: Path, more: str | None
+) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        run.say(Text("I begin."))
+        await scene.until(lambda: any("I begin." in text for text in scene.texts()))
+        await tools(run).call("send_message", {"text": "half way"})
+        await scene.until(lambda: "half way" in scene.texts())
+        if more is not None:
+            run.say(Text(more))
+            await scene.until(lambda: not more or any(more in text for text in scene.texts()))
+        finish(run, " The end.")
+        answer = f"I begin.{more or ''} The end."
+        await scene.until(lambda: scene.texts() == ["half way", answer])
+
+
 async def test_a_file_of_the_workspace_is_sent(tmp_path: Path) -> None:
     async with Scene(tmp_path) as scene:
         run = await working(scene)
