@@ -16,7 +16,7 @@ from channels.discord.errors import UNKNOWN_CHANNEL, ApiError, translate
 from channels.discord.rest import Rest
 from channels.discord.threads import Threads
 from channels.fields import Json, Malformed, maybe, objects, string
-from core.channel import Find, Uncertain
+from core.channel import Find, Refused, Uncertain
 
 KEPT = 5000
 PAGE = 100
@@ -116,5 +116,6 @@ class Sent:
             if not more:
                 return ""
         if unknown or more:
-            raise Uncertain("it cannot be told which of the bot's messages this was")
+            # Nor could it be later: whoever asks need not ask again.
+            raise Refused("it cannot be told which of the bot's messages this was")
         return ""
