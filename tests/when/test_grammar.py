@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.when import BadWhen, parse, upcoming
 from core.when.plan import to_instant
+from tests.examples import tried
 
 BERLIN, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")
 TUESDAY = "2027-02-09T12:26"
@@ -153,6 +154,7 @@ def test_what_means_nothing_is_refused_with_the_reason(text: str, why: str) -> N
         parse(text, UTC, instant(TUESDAY))
 
 
+@tried(30)
 @given(st.text(max_size=60) | st.from_regex(r"[0-9*/,LW#-]{1,5}( [0-9*/,A-Z-]{1,5}){3,5}"))
 def test_any_text_is_read_or_refused_and_what_is_read_has_a_next_time(text: str) -> None:
     now = instant(TUESDAY)
