@@ -202,7 +202,7 @@ class AgentRun(ABC, Generic[K]):
             return Unsent(
                 f"The agent ended before it was ready{how}. Check it with `laneway doctor`."
             )
-        return Finished(Result.FAILED, self._agents.plain(str(error)))
+        return Finished(Result.FAILED, self._agents.plain(str(error)), error.failure)
 
     async def _lost(self, child: Child, error: Exception) -> Event:
         """The end of a turn whose agent is gone, or said what cannot be read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from core.engines.acp_plain import Json, as_sent, items, whole_number, words
+from core.engines.base import Failure, FailureKind
 from core.engines.limits import reached
 
 SIGN_IN = (
@@ -27,6 +28,8 @@ BUSY = (
 STEPS = "The agent stopped: it reached its limit of steps for one turn. Say “go on” to continue."
 SPENT = "The agent stopped: it reached the spending limit it was started with."
 BROKE_OFF = "The agent broke the turn off by itself."
+REQUEST, BROKEN = Failure(FailureKind.REQUEST), Failure(FailureKind.BROKEN)
+TRIED = Failure(FailureKind.BUSY, tried=True)
 _RESET = re.compile(r"limit reached\|(\d{9,11})")
 _LIMITED = re.compile(r"(usage|session|weekly|\d-hour|opus|sonnet) limit|hit your limit", re.I)
 
@@ -40,7 +43,9 @@ def aborted(result: Json) -> bool:
     return as_sent(result.get("terminal_reason")).startswith("aborted")
 
 
-def why(result: Json, limits: Json, model: str, known: tuple[str, ...], now: int) -> str:
+def why(
+    result: Json, limits: Json, model: str, known: tuple[str, ...], now: int
+) -> tuple[str, Failure | None]:
     """Why it failed, and the next step; "" where only its own words can tell.
 
     ``limits`` is what was last told of the account's limits, ``now`` is in milliseconds.
@@ -49,30 +54,26 @@ def why(result: Json, limits: Json, model: str, known: tuple[str, ...], now: int
     reason, kind = as_sent(result.get("terminal_reason")), as_sent(result.get("subtype"))
     low = text.lower()
     if "max_turns" in (kind + reason):
-        return STEPS
+        return STEPS, REQUEST
     if "budget" in (kind + reason):
-        return SPENT
+        return SPENT, REQUEST
     if status in (401, 403) or "/login" in low or "invalid api key" in low or "oauth" in low:
-        return SIGN_IN
+        return SIGN_IN, BROKEN
     if "credit balance" in low:
-        return NO_CREDIT
+        return NO_CREDIT, BROKEN
     if "prompt is too long" in low or "context limit" in low:
-        return TOO_MUCH
+        return TOO_MUCH, REQUEST
     if _LIMITED.search(text) or limits.get("status") == "rejected":
         return _limited(text, limits, now)
     if model and (status == 404 or "selected model" in low):
         offered = f"; it offers: {', '.join(known)}" if known else ""
-        return (
-            f"Claude does not know the model “{model}”{offered}. "
-            "Set another with /model, or /model default."
-        )
-    if status == 429:
-        return _limited(text, limits, now)
-    if status is not None and status >= 500:
-        return BUSY.format(status)
+        unknown = f"Claude does not know the model “{model}”{offered}. "
+        return f"{unknown}Set another with /model, or /model default.", REQUEST
+    if status is not None and (status == 429 or status >= 500):
+        return BUSY.format(status), TRIED  # it has tried several times by itself
     if aborted(result):
-        return BROKE_OFF
-    return ""
+        return BROKE_OFF, None
+    return "", None
 
 
 def said(result: Json) -> str:
@@ -86,11 +87,13 @@ def said(result: Json) -> str:
     return words("; ".join(error for error in told[:5] if not error.startswith("[ede_")))
 
 
-def _limited(text: str, limits: Json, now: int) -> str:
+def _limited(text: str, limits: Json, now: int) -> tuple[str, Failure]:
     """A limit of the account, and until when, where that is told (seconds since 1970)."""
     found = _RESET.search(text)
     at = int(found[1]) if found else whole_number(limits.get("resetsAt"))
-    return reached("The Claude account", at, now, _own_time(text))
+    until = at * 1000 if at is not None and at * 1000 > now else None
+    told = reached("The Claude account", at, now, _own_time(text))
+    return told, Failure(FailureKind.LIMIT, until)
 
 
 def _own_time(text: str) -> str:

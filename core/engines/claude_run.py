@@ -269,15 +269,16 @@ class ClaudeRun(AgentRun[Talk]):
         elif self._stopping.is_set():
             self._verdict = Finished(Result.CANCELLED)
         else:
-            self._verdict = Finished(Result.FAILED, self._why(result, opened))
+            self._verdict = self._why(result, opened)
 
-    def _why(self, result: Json, opened: Talk) -> str:
+    def _why(self, result: Json, opened: Talk) -> Finished:
         models = tuple(model for model, _, _ in opened.declared.models)
         now = self._engine.now()
-        known = ends.why(result, self._ear.limits, self._request.model, models, now)
+        known, failure = ends.why(result, self._ear.limits, self._request.model, models, now)
         own = ends.said(result) or "it gave no reason"
         log.info("%s: the agent failed: %s", self._request.lane, self._engine.plain(own))
-        return known or self._engine.plain(f"The agent reported an error: {own}")
+        told = known or self._engine.plain(f"The agent reported an error: {own}")
+        return Finished(Result.FAILED, told, failure)
 
     def _compacted(self) -> Finished:
         said = self._ear.notice

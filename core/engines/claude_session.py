@@ -70,11 +70,11 @@ async def open_talk(peer: ClaudePeer, request: Request, fresh: str, engine: Clau
         await peer.child.exited(1.0)
         _look_for_loss(request, peer.child.stderr_tail)
         if "unknown option" in peer.child.stderr_tail:
-            raise EngineUnready(TOO_OLD) from gone
+            raise EngineUnready(TOO_OLD, ends.REQUEST) from gone
         raise
     found, setup = declared(response), Setup.of(request)
     if request.read_only and found.version and not found.current:
-        raise EngineUnready(TOO_OLD)
+        raise EngineUnready(TOO_OLD, ends.REQUEST)
     _check_effort(found, setup)
     going_on = bool(request.session) and not request.read_only
     spent = None
@@ -112,7 +112,8 @@ def _check_effort(found: Declared, setup: Setup) -> None:
         named = f"offers: {', '.join(offered)}" if offered else "offers no choice of it"
         raise EngineUnready(
             f"The model has no effort “{setup.effort}”; it {named}. "
-            "Set another with /effort, or /effort default."
+            "Set another with /effort, or /effort default.",
+            ends.REQUEST,
         )
 
 

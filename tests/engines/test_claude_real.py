@@ -413,7 +413,7 @@ async def test_an_effort_that_the_model_lacks_is_told_before_anything_is_sent(
     ("status", "words"),
     [
         (401, "Claude Code is not signed in"),
-        (429, "reached its limit of use"),
+        (429, "has a problem just now (429)"),
         (500, "has a problem just now (500)"),
         (529, "has a problem just now (529)"),
         (404, "does not know the model"),

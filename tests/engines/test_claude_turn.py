@@ -18,6 +18,8 @@ from core.engines.base import (
     ApprovalWithdrawn,
     Attachment,
     Decision,
+    Failure,
+    FailureKind,
     Finished,
     SteerSettled,
     Text,
@@ -398,6 +400,7 @@ async def test_an_effort_that_the_model_lacks_is_told_before_anything_is_sent(
             Result.FAILED,
             "The model has no effort “max”; it offers: low, high. "
             "Set another with /effort, or /effort default.",
+            Failure(FailureKind.REQUEST),
         )
     ]
     assert scene.prompts() == []

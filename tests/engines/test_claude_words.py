@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.engines import claude_ends as ends
 from core.engines.acp_plain import NAME_MOST
-from core.engines.base import SteerSettled, Text, ToolStarted
+from core.engines.base import Failure, FailureKind, SteerSettled, Text, ToolStarted
 from core.engines.claude_hearing import OPEN_CALLS, ClaudeEar
 from core.engines.claude_offers import Offers
 from core.engines.claude_words import command_of, declared, questions, title_of, unmentioned
@@ -153,9 +153,15 @@ def test_names_of_files_can_be_made_harmless(text: str, harmless: str) -> None:
 # Ends ---------------------------------------------------------------------------------------
 
 
-def why(text: str = "", limits: dict[str, Any] | None = None, **result: Any) -> str:
+def ended(
+    text: str = "", limits: dict[str, Any] | None = None, **result: Any
+) -> tuple[str, Failure | None]:
     told = {"is_error": True, "result": text, **result}
     return ends.why(told, limits or {}, "opus", ("default", "opus"), NOW)
+
+
+def why(text: str = "", limits: dict[str, Any] | None = None, **result: Any) -> str:
+    return ended(text, limits, **result)[0]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +194,25 @@ def test_the_end_of_a_limit_is_told_from_what_was_said_before() -> None:
     limits = {"status": "rejected", "resetsAt": NOW // 1000 + 600}
     assert "until 2027-01-15 08:10 UTC (in 11 min)" in why("no", limits)
     assert why("no", {"status": "allowed", "resetsAt": NOW // 1000 + 600}) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "result", "failure"),
+    [
+        ("x", {"api_error_status": 529}, Failure(FailureKind.BUSY, tried=True)),
+        ("x", {"api_error_status": 429}, Failure(FailureKind.BUSY, tried=True)),
+        ("x", {"api_error_status": 401}, Failure(FailureKind.BROKEN)),
+        ("x", {"api_error_status": 404}, Failure(FailureKind.REQUEST)),
+        ("Prompt is too long", {}, Failure(FailureKind.REQUEST)),
+        ("usage limit reached|1800003600", {}, Failure(FailureKind.LIMIT, 1_800_003_600_000)),
+        ("usage limit reached|99", {}, Failure(FailureKind.LIMIT)),
+        ("x", {}, None),
+    ],
+)
+def test_what_a_failure_means_for_the_next_turn(
+    text: str, result: dict[str, Any], failure: Failure | None
+) -> None:
+    assert ended(text, **result)[1] == failure
 
 
 def test_what_it_said_of_itself_for_its_makers_is_no_reason() -> None:
