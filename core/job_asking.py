@@ -30,6 +30,7 @@ EXAMPLES = {
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\S)'[^']*'(?=[\s:]|$)")
 _SEPARATOR = re.compile(r":(?=\s|$)")
 _UNIT = r"(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)\b"
+_SPAN = re.compile(rf"\d+\s*{_UNIT}(?:\s*\d+\s*{_UNIT})*", re.I)
 _CATCH_UP = re.compile(rf"\bcatch[ -]?up\b(?:\s+(\d+\s*{_UNIT}(?:\s*\d+\s*{_UNIT})*))?", re.I)
 _SKIP = re.compile(r"\bskip\s+missed\b", re.I)
 _BUSY = re.compile(r"\bif\s+busy\b(?:\s+([a-z]+))?", re.I)
@@ -132,6 +133,8 @@ def masked(text: str) -> str:
 def planned(name: str, when: str, zone: str, now: int) -> tuple[str, Plan]:
     """What the WHEN behind a command means; ``every`` and ``in`` may be its first word."""
     here = ZoneInfo(zone)
+    if name == "at" and _SPAN.fullmatch(when):
+        raise BadJob(f"When is that? Say /in {when} for once, /every {when} for always.")
     if name not in LENDING or not when:
         return when, parse(when, here, now)
     lent = f"{name} {when}"

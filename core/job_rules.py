@@ -114,12 +114,6 @@ class Decision:
     settled_at: int = 0
     asked: bool = False
 
-    @property
-    def ends(self) -> JobState | None:
-        """What becomes of a job without a further instant whose last one does not run."""
-        gone = self.fate is not Fate.RUN and self.next_at is None
-        return JobState.EXPIRED if gone else None
-
 
 def due(job: Job, now: int) -> bool:
     """Whether something is to be decided about the job."""
