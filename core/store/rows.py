@@ -454,5 +454,6 @@ def tidy(now: int) -> tuple[Row, ...]:
         ("tidy.seen", old),
         ("tidy.buttons", old),
         ("tidy.unreadable", old),
+        ("tidy.firings", old),
         ("tidy.pairings", {"before": now}),
     )
