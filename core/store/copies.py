@@ -3,8 +3,9 @@
 What a restored backup had waiting, running or unsent may have happened since it was made. So all
 of it is held: open turns and messages that were being gathered carry ``held = 1`` and no reader of
 open work returns them; pending deliveries are in the state ``held``, and what was in flight counts
-as uncertain. ``rows.release()`` lets everything go. Where messages are read again from a platform,
-those sent before the restore are not run at all.
+as uncertain. ``rows.release()`` lets everything go. What an engine had asked is expired, and what
+waits is told anew: the cards and notices that stand in the chats may be gone, or say more. Where
+messages are read again from a platform, those sent before the restore are not run at all.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ from core.store.errors import Damaged, StoreError, curable
 from core.store.migrate import migrate
 from core.store.queries import queries
 
-HOLD = ("hold.turns", "hold.messages", "hold.deliveries", "hold.processes", "hold.reached")
+HOLD = (
+    "hold.turns",
+    "hold.messages",
+    "hold.deliveries",
+    "hold.approvals",
+    "hold.notices",
+    "hold.processes",
+    "hold.reached",
+    "hold.jobs",
+)
 
 
 @dataclass(frozen=True, slots=True)

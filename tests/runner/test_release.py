@@ -7,12 +7,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from core.channel import NotSent
-from core.engines.base import Finished, Started, Text
+from core.channel import NotSent, Send
+from core.engines.base import ApprovalAsked, Finished, Started, Text
 from core.store import copies
 from core.turns import Result
 from tests.fakes.channel import Fault
-from tests.runner.scene import Scene
+from tests.runner.scene import ANA, Scene
 
 
 async def put_back(home: Path) -> None:
@@ -67,6 +67,32 @@ async def test_a_turn_that_was_held_back_before_its_prompt_left_edits_what_it_sh
         assert await again.parts.runner.release() == (1, 0)
         (await again.engine.started()).answer_with("second try")
         await again.until(lambda: again.texts("7") == ["second try"])
+
+
+async def test_cards_and_notices_are_left_as_they_are_when_a_backup_comes_back(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with Scene(home, channel="telegram") as scene:
+        await scene.says("work")
+        run = await scene.engine.started()
+        run.say(Started("s"), ApprovalAsked("q", "shell", "make"))
+        await scene.says("and this")
+        await scene.until(lambda: any("Waiting" in text for text in scene.texts()))
+        await scene.until(lambda: any("make" in text for text in scene.texts()))
+        await scene.crash()
+    await put_back(home)
+    again = Scene(home, channel="telegram")
+    again.channel = scene.channel
+    before = len(again.channel.calls)
+    async with again:
+        await again.says("after it")
+        (await again.engine.started()).answer_with("answered")
+        await again.until(lambda: "answered" in again.texts())
+        assert {call.kind for call in again.channel.calls[before:]} == {Send}
+        decides = again.parts.intake.ground.decides
+        told = await decides.decide(1, "allow", ANA, may=True, admin=True)
+        assert told.startswith("Expired")
 
 
 async def test_of_two_who_let_go_at_once_one_does(tmp_path: Path) -> None:

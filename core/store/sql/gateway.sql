@@ -65,6 +65,15 @@ WHERE state IN ('pending', 'in_flight', 'held') AND state <> 'held';
 -- phase: 40
 DELETE FROM processes;
 
+-- name: hold.approvals
+-- phase: 40
+UPDATE approvals SET state = 'expired', decided_at = :at WHERE state = 'asked';
+
+-- name: hold.notices
+-- phase: 40
+UPDATE deliveries SET state = 'withdrawn'
+WHERE kind = 'waiting' AND target = '' AND state IN ('held', 'sent', 'uncertain');
+
 -- name: hold.reached
 -- phase: 40
 UPDATE reached SET runs_from = :at;
