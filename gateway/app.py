@@ -29,6 +29,8 @@ from core.store.store import Store
 from gateway.config import Settings
 from gateway.control import Control, listening
 from gateway.housekeeping import tidy_files
+from gateway.job_parts import job_limits, zone_name
+from gateway.job_reports import JobReports
 from gateway.left import remove_left
 from gateway.opening import Platforms, load_each, offer, platforms
 from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, wanted_channels
@@ -179,9 +181,16 @@ class Gateway:
         await restored.wait()
         engine = self._settings.engine.value
         reports = Reports(parts.store, engine, parts.runner, parts.people, parts.intake.released)
-        control = Control(
-            parts.store, local, parts.runner, parts.outbox, parts.approvals, reports.asks()
+        jobs = JobReports(
+            parts.store,
+            parts.people,
+            job_limits(self._settings),
+            zone_name(self._settings),
+            parts.runner.take,
+            parts.jobs.changed,
         )
+        asks = reports.asks() | jobs.asks()
+        control = Control(parts.store, local, parts.runner, parts.outbox, parts.approvals, asks)
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
             ("what was not delivered", parts.undelivered.run(parts.runner.take)),

@@ -40,6 +40,8 @@ COMMANDS = (
     Command("lanes", "gateway.cli.listing", "list the lanes and what they do", shared=True),
     Command("turns", "gateway.cli.listing", "list what was asked and what became of it", True),
     Command("people", "gateway.cli.listing", "list the people who are known", shared=True),
+    Command("jobs", "gateway.cli.jobs", "list what runs by the clock", shared=True),
+    Command("job", "gateway.cli.jobs", "set up, pause, resume, run or cancel a job", shared=True),
     Command("usage", "gateway.cli.usage", "tokens and cost of each lane and person"),
     Command("pair", "gateway.cli.listing", "let a waiting person in", shared=True),
     Command("render", "gateway.cli.render", "show Markdown as the messages it becomes"),
