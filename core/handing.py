@@ -11,10 +11,11 @@ from dataclasses import replace
 from core import wording
 from core.arriving import Arriving
 from core.ground import Ground
+from core.items import Item
 from core.showing import Action, Choice
 from core.store import reads
 from core.store.records import MessageRow
-from core.turns import Turn
+from core.turns import Arrived, Busy, Turn
 
 
 async def queue_up(ground: Ground, arriving: Arriving, side: Turn, request: str) -> str:
@@ -35,15 +36,19 @@ async def queue_up(ground: Ground, arriving: Arriving, side: Turn, request: str)
         at=ground.clock.now(),
     )
     item = arriving.arrived(lane, [said], identity=identity)
+    assert isinstance(item.event, Arrived)
+    # It waits, whatever messages do here: it must neither end what runs nor be answered aside.
+    item = replace(item, event=replace(item.event, busy=Busy.QUEUE))
     (row,) = item.messages
+    if not (await ground.take(item))[0]:
+        return "This side answer has handed over its request already."
+    view = ground.spine.view(lane.id)
+    open_turns = (view.main, *view.waiting) if view else ()
+    if not any(turn is not None and turn.id == row.turn for turn in open_turns):
+        return "The queue of the thread is full; it was not taken."
     drop = Choice("Drop it", Action.DROP, turn=row.turn)
     keyboard, buttons = ground.showing.buttons(lane.id, (drop,))
     text = f"{wording.HANDED_OVER}\n{wording.quoted(wording.label(request, 300))}"
     shown = ground.showing.text(lane.id, text, keyboard=keyboard)
-    if not (await ground.take(replace(item, rows=buttons, deliveries=shown)))[0]:
-        return "This side answer has handed over its request already."
-    view = ground.spine.view(lane.id)
-    open_turns = (view.main, *view.waiting) if view else ()
-    if any(turn is not None and turn.id == row.turn for turn in open_turns):
-        return ""
-    return "The queue of the thread is full, or the gateway is shutting down; it was not taken."
+    await ground.take(Item(rows=buttons, deliveries=shown))
+    return ""

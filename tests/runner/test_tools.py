@@ -12,7 +12,7 @@ from core.engines.base import Abilities, Finished, Started, Text, Toolbox
 from core.messages import Press
 from core.store import reads
 from core.tools import Idle, Unknown
-from core.turns import Result
+from core.turns import Kind, Result
 from tests.fakes.engine import PuppetEngine, PuppetRun
 from tests.runner.scene import ANA, BEN, Scene
 
@@ -296,6 +296,43 @@ async def test_a_side_answer_only_reads_and_hands_over_one_request(tmp_path: Pat
         assert (await scene.turns())[-1].person == BEN
         queued.answer_with("ran")
         await scene.until(lambda: "ran" in scene.texts())
+
+
+@pytest.mark.parametrize("busy", ["side", "interrupt", "steer"])
+async def test_what_is_handed_over_waits_whatever_messages_do_in_its_lane(
+    tmp_path: Path, busy: str
+) -> None:
+    engine = PuppetEngine(Abilities(resume=True, side=True, steer=True))
+    async with Scene(tmp_path, engine, LANEWAY_WHEN_BUSY=busy, LANEWAY_MAX_SIDE="2") as scene:
+        main = await working(scene)
+        side = await working(scene, "/btw what about the tests?")
+        assert not (await tools(side).call("queue_for_main", {"request": "run the tests"})).failed
+        assert await scene.statuses() == ["running", "running", "waiting"]
+        working_turn, _, waiting = await scene.turns()
+        assert (waiting.kind, waiting.offered_to) == (Kind.MAIN, None)
+        assert working_turn.stop is None
+        finish(side, "they pass")
+        finish(main)
+        queued = await scene.engine.started(3)
+        assert not queued.request.read_only
+        queued.answer_with("ran")
+        await scene.until(lambda: "ran" in scene.texts())
+
+
+async def test_a_request_for_a_full_queue_is_told_as_refused_alone(tmp_path: Path) -> None:
+    engine = PuppetEngine(Abilities(resume=True, side=True))
+    async with Scene(tmp_path, engine, LANEWAY_QUEUE_LIMIT="1") as scene:
+        main = await working(scene)
+        side = await working(scene, "/btw what about the tests?")
+        await scene.says("waits already")
+        reply = await tools(side).call("queue_for_main", {"request": "run the tests"})
+        assert reply.failed
+        await scene.until(lambda: any("full" in text for text in scene.texts()))
+        assert not any("Drop it" in str(m.keyboard) for m in scene.channel.shown())
+        finish(side, "they pass")
+        finish(main)
+        (await scene.engine.started(3)).answer_with("own")
+        await scene.until(lambda: "own" in scene.texts())
 
 
 async def test_a_request_that_was_handed_over_can_be_dropped(tmp_path: Path) -> None:
