@@ -26,6 +26,7 @@ from core.store.records import ButtonRow, LaneRow, MessageRow, PlaceRow, TurnRow
 from core.turns import (
     Arrived,
     AsideAsked,
+    Busy,
     DropAsked,
     Kind,
     Origin,
@@ -168,6 +169,8 @@ class Pressing:
         if first:
             turn = replace(turn, rank=Rank.AGAIN)
         event: Arrived | SideAsked = self.arriving.event(lane, turn)
+        if action is Action.QUEUE:  # as it says, whatever messages do in this lane
+            event = replace(self.arriving.event(lane, turn), busy=Busy.QUEUE)
         if turn.kind is Kind.SIDE:
             event = SideAsked(turn, ground.facts(lane), ground.abilities(lane).side)
         # The identity is the button's, not the press's: it works once, whoever presses.

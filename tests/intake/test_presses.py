@@ -11,6 +11,7 @@ from core.items import Item
 from core.messages import Address, Press
 from core.store import reads, rows
 from core.turns import (
+    Busy,
     Ended,
     Finished,
     Kind,
@@ -217,6 +218,25 @@ async def test_run_again_asks_the_same_once_more(scene: Scene) -> None:
     await scene.press(button, BEN, LAB)
     assert (await scene.prompts())[-1] == "fetch the report"
     assert (await scene.turns())[-1].origin is Origin.PERSON
+
+
+@pytest.mark.parametrize("busy", [Busy.SIDE, Busy.INTERRUPT, Busy.STEER])
+async def test_queue_it_waits_whatever_messages_do_in_the_lane(
+    tmp_path: Path, clock: FakeClock, busy: Busy
+) -> None:
+    async with opened(tmp_path, clock, busy=busy) as scene:
+        await scene.say("runs")
+        (main,) = await scene.turns()
+        await scene.rules.take(Item(event=Prompted(main.id, main.lane)))
+        await scene.say("/btw aside")
+        side = (await scene.turns())[-1]
+        await scene.rules.take(Item(event=Finished(side.id, side.lane, Result.DONE)))
+        await scene.rules.take(Item(event=Ended(side.id, side.lane, clock.now())))
+        button = await scene.button(main.lane, "queue", side.id)
+        assert await scene.press(button) == "It waits its turn."
+        queued = (await scene.turns())[-1]
+        assert (queued.kind, queued.status, queued.offered_to) == (Kind.MAIN, Status.WAITING, None)
+        assert (await scene.turns())[0].stop is None
 
 
 # Settings, places, approvals
