@@ -6,7 +6,7 @@ The effect of a command, its answer and its identity are one item. It must not k
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,9 +22,17 @@ from core.lanes import Hold, LaneView
 from core.messages import Message
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
 from core.store import jobs, reads, rows
-from core.store.records import ALL_LANES, DeliveryKind, LaneRow, PairingRow, RuleRow
+from core.store.records import (
+    ALL_LANES,
+    ENGINE_SCOPE,
+    DeliveryKind,
+    LaneRow,
+    PairingRow,
+    PauseRow,
+    RuleRow,
+)
 from core.store.rows import Row
-from core.turns import Turn
+from core.turns import EnginePause, Turn
 from core.usage import Report, Used
 from core.wording import plain
 
@@ -133,7 +141,8 @@ class Answering:
         ground, store = self.ground, self.ground.store
         engine = ground.engine(lane)
         view = ground.spine.view(lane.id)
-        session, answer, spent, pauses = "", "", Used(), frozenset[str]()
+        session, answer, spent = "", "", Used()
+        pauses: dict[str, PauseRow] = {}
         rules: tuple[RuleRow, ...] = ()
         if Needs.SESSION in needs:
             session = await self._session(lane, engine)
@@ -142,7 +151,7 @@ class Answering:
         if Needs.SPENT in needs:
             spent = await usage.of_lane(store, lane.id)
         if Needs.PAUSES in needs:
-            pauses = frozenset(row.scope for row in await reads.pauses(store))
+            pauses = {row.scope: row for row in await reads.pauses(store)}
         if Needs.RULES in needs:
             rules = tuple(row for row in await reads.always_rules(store) if row.lane == lane.id)
         return Situation(
@@ -157,6 +166,8 @@ class Answering:
             waiting=self._shown(view.waiting if view else ()),
             sides=self._shown(view.sides if view else ()),
             paused_all=ALL_LANES in pauses or bool(view and Hold.ALL in view.paused),
+            paused_engines=_engines(pauses),
+            acting=ground.spine.acting(engine),
             session=session,
             answer=answer,
             spent=spent,
@@ -240,6 +251,14 @@ class Answering:
                 lane.id, pairing_text(message.sender, code), DeliveryKind.COMMAND
             ),
         )
+
+
+def _engines(pauses: Mapping[str, PauseRow]) -> dict[str, EnginePause]:
+    return {
+        scope.removeprefix(ENGINE_SCOPE): EnginePause(row.reason, row.until)
+        for scope, row in pauses.items()
+        if scope.startswith(ENGINE_SCOPE)
+    }
 
 
 def look_at(typed: str, home: Path) -> Looked:

@@ -11,9 +11,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import Protocol
 
-from core import wording
+from core import engine_words, wording
 from core.channel import Channel
 from core.clock import Clock
 from core.engines.base import Abilities
@@ -73,10 +74,12 @@ class Notices:
         channel_of: Callable[[str], Channel],
         clock: Clock,
         new_id: Callable[[], str],
+        zone: tzinfo = UTC,
     ) -> None:
         self._store = store
         self._channel_of = channel_of
         self._clock = clock
+        self._zone = zone
         self._showing = Showing(store.ids, channel_of, clock, new_id)
         self._shown: dict[str, _Shown] = {}
         self._changed: dict[str, None] = {}
@@ -175,6 +178,11 @@ class Notices:
             return wording.waiting_restart(waiting)
         if view.paused:
             here, everywhere = Hold.LANE in view.paused, Hold.ALL in view.paused
+            if view.engine_pause is not None and not (here or everywhere):
+                engine, now = view.facts.engine, self._clock.now()
+                return engine_words.waiting(
+                    waiting, engine, view.engine_pause, now, self._zone, timeless=timeless
+                )
             return wording.waiting_paused(waiting, here=here, everywhere=everywhere)
         if view.main is not None:
             since = None if timeless else lookout.since(view.main.id)

@@ -20,6 +20,7 @@ from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimite
 from core.clock import Clock
 from core.engines.base import Approvals, Attachment, Engine, Request
 from core.folders import workspace
+from core.health import Health
 from core.store import reads
 from core.store.records import LaneRow, MessageRow, SessionRow
 from core.store.store import Store
@@ -54,6 +55,8 @@ class Prepared:
     request: Request
     direct: bool
     limits: ChannelLimits
+    wanted: str = ""  # the lane's engine; another may stand in for it
+    set_aside: str = ""  # why the conversation it had is not gone on with
 
 
 class Preparing:
@@ -66,7 +69,9 @@ class Preparing:
         channel_of: Callable[[str], Channel],
         defaults: Defaults,
         clock: Clock,
+        health: Health,
     ) -> None:
+        self._health = health
         self._store = store
         self._engines = engines
         self._channel_of = channel_of
@@ -82,24 +87,27 @@ class Preparing:
         lane, messages = reading.result(), said.result()
         if lane is None:
             raise Unworkable("This thread is not known any more. Write a new message.")
-        engine = self._engine(lane.engine or self._defaults.engine)
+        wanted = lane.engine or self._defaults.engine
+        engine = self._engine(self._health.choose(wanted, turn))
         folder = await self._folder(lane)
         channel = self._channel_of(lane.id)
         files = await self._fetch(channel, folder, messages)
+        own = engine.name == wanted  # names of models and efforts mean nothing to another
+        session, set_aside = _session(turn, held.result().get(engine.name))
         request = Request(
             lane=lane.id,
             turn=turn.id,
             folder=folder,
             prompt=prompt.build(messages, group=not lane.direct),
-            session=_session(turn, held.result().get(engine.name)),
+            session=session,
             attachments=files,
             approvals=Approvals(lane.approvals) if lane.approvals else self._defaults.approvals,
-            model=lane.model,
-            effort=lane.effort,
+            model=lane.model if own else "",
+            effort=lane.effort if own else "",
             read_only=turn.kind is Kind.SIDE,
             compact=turn.kind is Kind.COMPACT,
         )
-        return Prepared(engine, request, lane.direct, channel.limits)
+        return Prepared(engine, request, lane.direct, channel.limits, wanted, set_aside)
 
     async def text_of(self, turn: int) -> str:
         """What a waiting turn would ask; for handing it to the running one."""
@@ -197,8 +205,8 @@ class Preparing:
                 await self._clock.sleep(wait)
 
 
-def _session(turn: Turn, stored: SessionRow | None) -> str:
-    """The conversation to go on with, unless it is of an older epoch or set aside."""
-    if stored is None or stored.quarantined or stored.epoch != turn.epoch:
-        return ""
-    return stored.session
+def _session(turn: Turn, stored: SessionRow | None) -> tuple[str, str]:
+    """The conversation to go on with, and why the one there was is set aside."""
+    if stored is None or stored.epoch != turn.epoch:
+        return "", ""
+    return ("", stored.quarantined) if stored.quarantined else (stored.session, "")

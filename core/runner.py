@@ -23,6 +23,7 @@ from core.guard import guarded
 from core.items import Item, Said, content
 from core.lanes import Lanes, LaneView
 from core.lanes.board import Mark
+from core.lifting import lift
 from core.notices import Notices
 from core.preparing import Defaults
 from core.running import Running, TurnLife
@@ -179,8 +180,12 @@ class Runner:
             await self._life.approvals.begin(group, self.take)
             await self._restore(go_on)
             showing = group.create_task(self._notices.run(self.take, self), name="waiting notices")
+            lifting = group.create_task(
+                lift(self.take, self.lanes, self._clock), name="ends of pauses"
+            )
             ready.set()
             await stop.wait()
+            lifting.cancel()
             await self._drain(group, drain)
             showing.cancel()
 
@@ -204,8 +209,12 @@ class Runner:
         running = self._running.get(turn)
         return running.began_at if running else None
 
+    def acting(self, engine: str) -> str:
+        """The engine that takes the turns of this one now: itself, or what stands in for it."""
+        return self._life.health.acting(engine)
+
     def abilities(self, engine: str) -> Abilities:
-        known = self._engines.get(engine)
+        known = self._engines.get(self.acting(engine))
         return known.abilities if known else Abilities()
 
     def cancel_now(self, lane: str, stop: Stop, turn: int | None = None) -> None:

@@ -17,12 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core import turns
+from core.aftermath import After, Aftermath, has_effect
 from core.answer import Answer
 from core.approvals import Approvals
 from core.clock import Clock
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
 from core.guard import fault_of, guarded
+from core.health import Health
 from core.items import Item, Take
 from core.live import Live
 from core.outbox import Outbox
@@ -66,6 +68,7 @@ class TurnLife:
     limits: TimeLimits
     previews: bool
     spill: Path  # where answers go that are too long for a chat
+    health: Health
     prices: Callable[[], Prices] = Prices  # those that hold now
 
 
@@ -79,6 +82,8 @@ class Running:
         self._take = take
         self._group = group
         self._settling = Settling(take, life.telling, life.clock)
+        self._aftermath = Aftermath(life.health, self._settling, life.telling, life.clock)
+        self._effects = False  # something was shown or done
         self._patience = Patience(life.clock, life.limits.idle, life.limits.turn)
         self._limit = ""  # words for the time limit that ended it
         self._answer = Answer(life.spill / f"answer-{turn.id}-{self.began_at}.md")
@@ -160,10 +165,30 @@ class Running:
             # What ended before its prompt left has to be put right first, and says how.
             again=bool(self._session) and error != TOO_LONG,
         )
-        if end.unsent:
-            await self._settling.unsent(self.turn, remains, end, self._session)
+        after = await self._after(end)
+        written = (*self._written, *after.rows)
+        if end.unsent or after.again:
+            await self._settling.unsent(
+                self.turn,
+                remains,
+                end,
+                self._session,
+                uncounted=after.uncounted,
+                written=after.rows,
+            )
         else:
-            await self._settling.finish(self.turn, remains, end, self._usage, self._written)
+            await self._settling.finish(self.turn, remains, end, self._usage, written)
+            await self._settling.say(self.turn, after.said)
+
+    async def _after(self, end: End) -> After:
+        """What follows; of a turn that never came to its engine, nothing does."""
+        if self._prepared is None:
+            return After()
+        used = self._effects or (self._seat is not None and self._seat.used)
+        harmless = not (used or self._cancelled or self._limit)
+        return await self._aftermath.of(
+            self.turn, self._prepared, end, self._session, harmless=harmless
+        )
 
     async def _stop_known(self) -> None:
         """Wait until the stop that ended the engine is stored; it is on its way."""
@@ -177,7 +202,9 @@ class Running:
         """The border to engines: any fault in here is this turn's failure and is told."""
         try:
             await self._talk()
-        except (EngineError, Unworkable) as fault:
+        except EngineError as fault:
+            self._ended(End(Result.FAILED, str(fault), failure=fault.failure))
+        except Unworkable as fault:
             self._ended(End(Result.FAILED, str(fault)))
         except Exception:
             log.exception("turn %d in %s broke", self.turn.id, self.turn.lane)
@@ -242,8 +269,11 @@ class Running:
         """
         try:
             async with asyncio.timeout(0 if self._cancelled else None) as self._preparing:
-                if self.turn.unsent:
-                    await self._life.clock.sleep(RETRY_PAUSE * self.turn.unsent**2)
+                wait = self._life.health.wait(self.turn.id)
+                if wait is None:
+                    wait = RETRY_PAUSE * self.turn.unsent**2
+                if wait:
+                    await self._life.clock.sleep(wait)
                 return await self._life.preparing.prepare(self.turn)
         except TimeoutError:
             if not self._cancelled:
@@ -254,9 +284,10 @@ class Running:
 
     async def _on(self, event: base.Event, request: Request) -> None:
         """One event of the engine."""
+        self._effects = self._effects or has_effect(event)
         match event:
-            case base.Started(session, model):
-                await self._prompted(session, model)
+            case base.Started():
+                await self._prompted(event)
             case base.Text(delta):
                 self._answer.add(delta)
                 self._feed(event)
@@ -278,19 +309,20 @@ class Running:
                 lane = self.turn.lane
                 taking = turns.SteerTaken(turn, lane, certain)
                 await self._tell(taking if taken else turns.SteerRefused(turn, lane))
-            case base.Unsent(error):
-                self._ended(End(Result.FAILED, error, unsent=True))
-            case base.Finished(result, error):
-                self._ended(End(result, error))
+            case base.Unsent(error, failure):
+                self._ended(End(Result.FAILED, error, unsent=True, failure=failure))
+            case base.Finished(result, error, failure):
+                self._ended(End(result, error, failure=failure))
 
     def _feed(self, event: base.Event) -> None:
         if self._live and not self._cancelled:
             self._live.feed(event)
 
-    async def _prompted(self, session: str, model: str) -> None:
+    async def _prompted(self, started: base.Started) -> None:
         """Commit that the prompt leaves now, and wait for the rules' go-ahead."""
         prepared = self._prepared
         assert prepared is not None
+        session, model = started.session, started.model
         self._session = session
         self._model = model or prepared.request.model
         now = self._life.clock.now()
@@ -299,7 +331,9 @@ class Running:
         if self.turn.kind is not Kind.SIDE:  # a side answer's session is a fork, and forgotten
             engine = prepared.engine.name
             written.append(rows.session(self.turn.lane, engine, self.turn.epoch, session, now))
-        await self._tell(turns.Prompted(self.turn.id, self.turn.lane), *written)
+        said = self._aftermath.beginning(self.turn, prepared, started)
+        event = turns.Prompted(self.turn.id, self.turn.lane)
+        await self._take(Item(event=event, rows=written, deliveries=said.deliveries))
         await self._go.wait()
         if self._cancelled and self._run:
             # The rules refused the prompt, or a stop came first: the engine must not get it.

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 from core import turns
 from core.clock import Clock
-from core.engines.base import Usage
+from core.engines.base import Failure, Usage
 from core.items import Item, Said, Take
 from core.store import rows
 from core.store.errors import Poisoned, StoreError
+from core.store.records import ENGINE_SCOPE
 from core.telling import Remains, Telling
 from core.turns import Result, Turn
 from core.wording import INTERNAL_FAULT
@@ -30,6 +31,7 @@ class End:
     result: Result
     error: str = ""
     unsent: bool = False
+    failure: Failure | None = None
 
 
 class Settling:
@@ -63,7 +65,16 @@ class Settling:
         event = turns.Finished(turn.id, turn.lane, Result.FAILED, INTERNAL_FAULT)
         await self._stored(turn, Item(event=event, rows=[result], closing=closing))
 
-    async def unsent(self, turn: Turn, remains: Remains, end: End, session: str) -> None:
+    async def unsent(
+        self,
+        turn: Turn,
+        remains: Remains,
+        end: End,
+        session: str,
+        *,
+        uncounted: bool = False,
+        written: Sequence[rows.Row] = (),
+    ) -> None:
         """The mark *prompted* is taken back; the rules decide whether it is tried again."""
         taken_back = rows.turn_prompted(turn.id, None, session, "")
         closing = await self._telling.closing(turn, Result.CANCELLED, remains)
@@ -72,8 +83,20 @@ class Settling:
             """What tells that it was given up takes the preview's place; after a stop we do."""
             return closing(over) if remains.shown and over.stop is not None else Said()
 
-        event = turns.Unsent(turn.id, turn.lane, end.error)
-        await self._stored(turn, Item(event=event, rows=[taken_back], closing=after_stop))
+        event = turns.Unsent(turn.id, turn.lane, end.error, uncounted)
+        await self._stored(turn, Item(event=event, rows=[taken_back, *written], closing=after_stop))
+
+    async def say(self, turn: Turn, said: Said) -> None:
+        """Something more for the thread, after its end."""
+        if said.deliveries:
+            await self._stored(turn, Item(deliveries=said.deliveries))
+
+    async def paused(self, turn: Turn, engine: str, why: turns.EnginePause) -> None:
+        """Nothing of this engine starts until then."""
+        now = self._clock.now()
+        row = rows.pause(f"{ENGINE_SCOPE}{engine}", why.reason, now, why.until)
+        event = turns.PauseAsked(engine=engine, why=why)
+        await self._stored(turn, Item(event=event, rows=[row]))
 
     async def freed(self, turn: Turn) -> None:
         """The engine is gone, or handed back, or set aside: the lane goes on."""

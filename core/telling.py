@@ -179,6 +179,10 @@ class Telling:
                 # Who stopped it and what comes next is told in a notice of its own.
                 return wording.unfinished(answer) if answer.strip() or remains.shown else ""
 
+    def note(self, turn: Turn, markdown: str) -> Said:
+        """A notice about this turn, in its thread."""
+        return Said(self._notice(turn.lane, turn, markdown))
+
     def _notice(
         self,
         lane: str,

@@ -63,6 +63,7 @@ class Seat:
     token: str
     tools: Tools
     said: int = 0
+    used: bool = False
     queued: bool = field(default=False)
 
     def offered(self) -> Sequence[ToolSpec]:
@@ -143,6 +144,7 @@ class Tools:
             return ToolReply(f"There is no tool {name!r} here.", failed=True)
         try:
             given = Given(TOOLS[name], arguments)
+            seat.used = True
             said = await self._do(seat, Name(name), given)
         except BadCall as bad:
             return ToolReply(str(bad), failed=True)

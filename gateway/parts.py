@@ -22,6 +22,7 @@ from core.engines.processes import Ledger
 from core.engines.trees import Record
 from core.folders import resolved
 from core.ground import Ground, House
+from core.health import Health
 from core.intake import Intake
 from core.jobs import Jobs
 from core.lane_ids import channel_of
@@ -176,6 +177,12 @@ def _chat_engine(settings: Settings, clock: Clock) -> Engine:
     )
 
 
+def fallback(settings: Settings, engines: Mapping[str, Engine]) -> str:
+    """The engine that stands in for one that fails; "" none does."""
+    name = settings.fallback_engine.value if settings.fallback_engine else ""
+    return name if name in engines else ""
+
+
 def lists(settings: Settings) -> Lists:
     """Who and what the environment names. Whoever can open the local socket is the owner."""
     return Lists(
@@ -257,8 +264,9 @@ def assemble(
     spill = settings.home / OUTGOING
     listed = PriceList(settings.home, set(EngineName), clock.monotonic)
     tools = Tools(store, telling, showing, outbox, questions, spill, tools_url)
+    health = Health(clock, fallback(settings, engines))
     life = TurnLife(
-        Preparing(store, engines, channel, defaults, clock),
+        Preparing(store, engines, channel, defaults, clock, health),
         approvals,
         outbox,
         telling,
@@ -267,12 +275,14 @@ def assemble(
         TimeLimits(settings.turn_idle_timeout, settings.turn_timeout, settings.stop_grace),
         settings.preview,
         spill,
+        health,
         prices=lambda: listed.now,
     )
-    notices = Notices(store, channel, clock, new_id)
+    notices = Notices(store, channel, clock, new_id, settings.timezone)
     runner = Runner(
         store, telling, notices, life, engines, defaults, frozenset(channels), clock, rules
     )
+    health.paused = lambda: runner.lanes.engine_pauses
     runner.on_over(titling.over)
     jobs = make_jobs(
         settings, store, people, frozenset(channels), showing, clock, defaults, runner, alarm

@@ -67,13 +67,20 @@ _TABLE = (
         needs=frozenset({Needs.RULES}),
     ),
     Command("workspace", "the folder of this thread", Who.ADMINS, choosing.workspace, "DIR"),
-    Command("pause", "start nothing new here, or anywhere", Who.ADMINS, working.pause, "[all]"),
+    Command(
+        "pause",
+        "start nothing new here, or anywhere",
+        Who.ADMINS,
+        working.pause,
+        "[all|ENGINE]",
+        needs=frozenset({Needs.PAUSES}),
+    ),
     Command(
         "resume",
         "let waiting messages run again",
         Who.ADMINS,
         working.resume,
-        "[all]",
+        "[all|ENGINE]",
         needs=frozenset({Needs.PAUSES}),
     ),
 )

@@ -6,10 +6,12 @@ before, everything it changes is a row or an event of its answer, so it waits fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from enum import Enum, StrEnum
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from core.engines.base import Abilities
 from core.job_asking import JobLimits
@@ -19,7 +21,7 @@ from core.showing import Choice
 from core.store.jobs import FiringRow
 from core.store.records import LaneRow, RuleRow
 from core.store.rows import Row
-from core.turns import Event, LaneFacts, Turn
+from core.turns import EnginePause, Event, LaneFacts, Turn
 from core.usage import Report, Used
 
 
@@ -66,6 +68,14 @@ class Values:
     shared: str = ""  # the folder for lanes that name none
     zone: str = "UTC"
 
+    @property
+    def clock_zone(self) -> tzinfo:
+        """The zone in which times are told."""
+        try:
+            return ZoneInfo(self.zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return UTC
+
 
 @dataclass(frozen=True, slots=True)
 class Looked:
@@ -107,6 +117,8 @@ class Situation:
     waiting: tuple[Shown, ...] = ()
     sides: tuple[Shown, ...] = ()
     paused_all: bool = False
+    paused_engines: Mapping[str, EnginePause] = field(default_factory=dict)
+    acting: str = ""  # the engine that has the turns now, where another stands in
     session: str = ""
     answer: str = ""  # the lane's last
     spent: Used = field(default_factory=Used)

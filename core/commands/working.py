@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from core import engine_words as words
 from core import usage
 from core.commands.base import Answer, Ask, Shown, Situation
+from core.showing import Action, Choice
 from core.store import rows
-from core.store.records import ALL_LANES
-from core.turns import DropAsked, PauseAsked, ResumeAsked, SkipAsked, StopAsked
+from core.store.records import ALL_LANES, ENGINE_SCOPE
+from core.turns import DropAsked, EnginePause, PauseAsked, ResumeAsked, SkipAsked, StopAsked
 from core.wording import count, duration, plain, quoted
 
 
@@ -18,6 +22,10 @@ def status(ask: Ask) -> Answer:
     if here.sides:
         lines.append(f"Side answers: {len(here.sides)}")
     values = here.values
+    if (held := here.paused_engines.get(values.engine)) is not None:
+        lines.append(_sentence(words.pause(values.engine, held, here.now, values.clock_zone)))
+    if here.acting not in ("", values.engine):
+        lines.append(f"{plain(here.acting)} takes the turns of {plain(values.engine)} just now")
     lines.append(
         f"Engine: {plain(values.engine)}, model {plain(values.model) or 'default'}, "
         f"effort {plain(values.effort) or 'default'}"
@@ -34,12 +42,21 @@ def status(ask: Ask) -> Answer:
 def _state(here: Situation) -> str:
     if here.main is None:
         state = "waiting to start" if here.waiting else "idle"
-        state = "paused" if here.lane.paused or here.paused_all else state
+        state = "paused" if _held(here) else state
         return f"State: {state}"
     verb = {"asking": "waiting for a decision about"}.get(here.state, here.state)
     since = duration(here.now - here.main.since)
     state = f"State: {verb} {quoted(here.main.label)} of {plain(here.main.name)}, for {since}"
-    return state + (" (paused after it)" if here.lane.paused or here.paused_all else "")
+    return state + (" (paused after it)" if _held(here) else "")
+
+
+def _held(here: Situation) -> bool:
+    """Whether nothing new starts here."""
+    return here.lane.paused or here.paused_all or here.values.engine in here.paused_engines
+
+
+def _sentence(half: str) -> str:
+    return half[:1].upper() + half[1:]
 
 
 def stop(ask: Ask) -> Answer:
@@ -99,37 +116,79 @@ def again(ask: Ask) -> Answer:
 
 
 def pause(ask: Ask) -> Answer:
-    here = ask.here
-    match ask.args.lower():
-        case "":
-            return Answer(
-                "Paused: nothing new starts in this thread, and messages are kept. "
-                "/resume lets them run.",
-                event=PauseAsked(lane=here.lane.id, facts=here.facts),
-            )
-        case "all":
-            return Answer(
-                "Paused: nothing new starts anywhere, and messages are kept. "
-                "/resume all lets them run.",
-                rows=(rows.pause(ALL_LANES, "by an admin", here.now),),
-                event=PauseAsked(),
-            )
-    return Answer("Write /pause for this thread, or /pause all for every thread.")
+    here, typed = ask.here, ask.args.lower()
+    if not typed:
+        return Answer(
+            "Paused: nothing new starts in this thread, and messages are kept. "
+            "/resume lets them run." + _others(here),
+            event=PauseAsked(lane=here.lane.id, facts=here.facts),
+        )
+    if typed == "all":
+        return Answer(
+            "Paused: nothing new starts anywhere, and messages are kept. "
+            "/resume all lets them run." + _others(here),
+            rows=(rows.pause(ALL_LANES, words.BY_ADMIN, here.now),),
+            event=PauseAsked(),
+        )
+    if typed in here.engines:
+        why = EnginePause(words.BY_ADMIN)
+        return Answer(
+            f"Paused: nothing new starts with {plain(typed)}, and messages are kept. "
+            f"/resume {plain(typed)} lets them run.",
+            rows=(rows.pause(f"{ENGINE_SCOPE}{typed}", why.reason, here.now),),
+            event=PauseAsked(engine=typed, why=why),
+            note=f"{typed} paused by {ask.person.id}",
+        )
+    return Answer(
+        "Write /pause for this thread, /pause all for every thread, or /pause and the name of an "
+        f"engine ({', '.join(map(plain, here.engines))})."
+    )
 
 
 def resume(ask: Ask) -> Answer:
-    here = ask.here
-    match ask.args.lower():
-        case "":
-            still = " All threads are still paused: /resume all." if here.paused_all else ""
-            return Answer(
-                f"This thread goes on.{still}",
-                event=ResumeAsked(lane=here.lane.id, facts=here.facts),
-            )
-        case "all":
-            return Answer(
-                "All threads go on, except those that are paused by themselves.",
-                rows=(rows.resume(ALL_LANES),),
-                event=ResumeAsked(),
-            )
-    return Answer("Write /resume for this thread, or /resume all for every thread.")
+    here, typed = ask.here, ask.args.lower()
+    if not typed:
+        still = " All threads are still paused: /resume all." if here.paused_all else ""
+        return Answer(
+            f"This thread goes on.{still}{_others(here)}",
+            event=ResumeAsked(lane=here.lane.id, facts=here.facts),
+            choices=_resumable(here, (here.values.engine,)),
+        )
+    if typed == "all":
+        return Answer(
+            "All threads go on, except those that are paused by themselves." + _others(here),
+            rows=(rows.resume(ALL_LANES),),
+            event=ResumeAsked(),
+            choices=_resumable(here, here.paused_engines),
+        )
+    if typed in here.paused_engines:
+        return Answer(
+            f"{plain(typed)} goes on, and what waited for it runs now.",
+            rows=(rows.resume(f"{ENGINE_SCOPE}{typed}"),),
+            event=ResumeAsked(engine=typed),
+            note=f"{typed} resumed by {ask.person.id}",
+        )
+    if typed in here.engines:
+        return Answer(f"{plain(typed)} is not paused.")
+    return Answer(
+        "Write /resume for this thread, /resume all for every thread, or /resume and the name of "
+        "an engine that is paused."
+    )
+
+
+def _others(here: Situation) -> str:
+    """Engines that are paused by themselves, with how each goes on."""
+    zone = here.values.clock_zone
+    lines = [
+        f"- {_sentence(words.pause(name, why, here.now, zone))}"
+        for name, why in sorted(here.paused_engines.items())
+    ]
+    return "\n\nAlso:\n\n" + "\n".join(lines) if lines else ""
+
+
+def _resumable(here: Situation, names: Iterable[str]) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(f"Resume {name} now", Action.SET, {"name": "resume", "value": name})
+        for name in sorted(names)
+        if name in here.paused_engines
+    )

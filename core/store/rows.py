@@ -198,6 +198,11 @@ def session(lane: str, engine: str, epoch: int, session: str, at: int) -> Row:
     }
 
 
+def forget_session(lane: str, engine: str, session: str) -> Row:
+    """Of a conversation in which nothing was said."""
+    return "session.forget", {"lane": lane, "engine": engine, "session": session}
+
+
 def quarantine(lane: str, engine: str, session: str, reason: str) -> Row:
     """This very session may never be used again."""
     return "session.quarantine", {

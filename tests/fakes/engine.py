@@ -45,7 +45,9 @@ class PuppetRun:
         """A whole turn that ends well."""
         from core.engines.base import Text
 
-        self.say(Started("session"), Text(text), Finished(Result.DONE))
+        session = self.request.session
+        self.say(Started(session or "session", resumed=bool(session)))
+        self.say(Text(text), Finished(Result.DONE))
         self.end()
 
     async def events(self) -> AsyncGenerator[Event, None]:

@@ -118,6 +118,9 @@ class Rules:
     def cancel_now(self, lane: str, stop: Stop, turn: int | None = None) -> None:
         self.cancelled.append((lane, stop, turn))
 
+    def acting(self, engine: str) -> str:
+        return engine
+
     def abilities(self, engine: str) -> Abilities:
         return self.able.get(engine, Abilities())
 

@@ -54,6 +54,7 @@ class Scene:
         self.clock: Clock = QuickClock(times)
         self.channel = FakeChannel(self.clock, name=channel)
         self.channel.set_limits(chat_rate=1000.0, total_rate=1000.0)  # pace is proven elsewhere
+        self.more_engines: dict[str, PuppetEngine] = {}
         self._stop = asyncio.Event()
         self._numbers = itertools.count(1)
         self._task: asyncio.Task[None] | None = None
@@ -95,7 +96,7 @@ class Scene:
                 clock,
                 store,
                 {self.channel.name: self.channel},
-                {"demo": self.engine},
+                {"demo": self.engine, **self.more_engines},
                 people,
             )
             async with asyncio.TaskGroup() as group:

@@ -125,5 +125,9 @@ VALUES (:lane, :engine, 0, :session, 0, :reason)
 ON CONFLICT (lane, engine) DO UPDATE SET quarantined = excluded.quarantined
 WHERE sessions.session = excluded.session;
 
+-- name: session.forget
+-- order: strict
+DELETE FROM sessions WHERE lane = :lane AND engine = :engine AND session = :session;
+
 -- name: session.of_lane
 SELECT * FROM sessions WHERE lane = :lane;

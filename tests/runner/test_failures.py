@@ -1,0 +1,349 @@
+"""What follows a failure of an engine: another try, a pause, a stand-in, a fresh conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core import health, lifting, running
+from core.engines.base import (
+    Failure,
+    FailureKind,
+    Finished,
+    Started,
+    Text,
+    ToolStarted,
+    Unsent,
+)
+from core.store import reads
+from core.turns import EnginePause, Result
+from tests.fakes.engine import PuppetEngine, PuppetRun
+from tests.runner.scene import Scene
+
+BUSY = Failure(FailureKind.BUSY)
+BROKEN = Failure(FailureKind.BROKEN)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "FIRST_WAIT", 0.02)
+    monkeypatch.setattr(health, "LIMIT_LEAST", 0)
+    monkeypatch.setattr(lifting, "TICK", 0.1)
+    monkeypatch.setattr(running, "RETRY_PAUSE", 0.02)
+
+
+def fails(run: PuppetRun, failure: Failure | None, words: str = "it is out of order") -> None:
+    run.say(Finished(Result.FAILED, words, failure))
+    run.end()
+
+
+async def begun(engine: PuppetEngine, number: int = 1, session: str = "s") -> PuppetRun:
+    run = await engine.started(number)
+    run.say(Started(session, resumed=run.request.session == session))
+    return run
+
+
+# Tried again
+
+
+async def test_a_busy_service_is_asked_again_and_the_thread_sees_one_answer(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        fails(await begun(scene.engine), BUSY)
+        (await scene.engine.started(2)).answer_with("hi")
+        await scene.until(lambda: scene.texts() == ["hi"])
+        assert await scene.statuses() == ["done"]
+
+
+async def test_after_three_tries_the_reason_is_told(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        for number in (1, 2, 3):
+            fails(await begun(scene.engine, number), BUSY, "the service is overloaded")
+        await scene.until(lambda: any("overloaded" in text for text in scene.texts()))
+        assert len(scene.texts()) == 1
+        assert len(scene.engine.runs) == 3
+
+
+@pytest.mark.parametrize("effect", [Text("I began"), ToolStarted("1", "rm -r build")])
+async def test_what_had_an_effect_is_not_tried_again(
+    tmp_path: Path, effect: Text | ToolStarted
+) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        run.say(effect)
+        fails(run, BUSY, "the service is overloaded")
+        await scene.until(lambda: any("overloaded" in text for text in scene.texts()))
+        assert await scene.statuses() == ["failed"]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure(FailureKind.BUSY, tried=True),
+        Failure(FailureKind.BUSY, wait=3600),
+        Failure(FailureKind.REQUEST),
+        BROKEN,
+        None,
+    ],
+)
+async def test_what_will_not_help_is_not_tried(tmp_path: Path, failure: Failure | None) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        fails(await begun(scene.engine), failure, "no luck")
+        await scene.until(lambda: any("no luck" in text for text in scene.texts()))
+        assert await scene.statuses() == ["failed"]
+
+
+async def test_a_stop_ends_the_wait_for_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "FIRST_WAIT", 60.0)
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        fails(await begun(scene.engine), BUSY)
+        await scene.until(lambda: (v := scene.parts.runner.view("main")) and v.main.unsent == 1)
+        await scene.says("/stop")
+        await scene.until(lambda: scene.parts.runner.view("main") is None)
+        assert await scene.statuses() == ["stopped"]
+        assert len(scene.engine.runs) == 1
+
+
+# A limit of use
+
+
+def limit(scene: Scene, seconds: float) -> Failure:
+    return Failure(FailureKind.LIMIT, until=scene.clock.now() + round(seconds * 1000))
+
+
+async def test_a_limit_pauses_the_engine_and_its_turn_runs_when_it_is_over(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        fails(run, limit(scene, 2.5))
+        await scene.until(lambda: scene.parts.runner.lanes.engine_pauses)
+        await scene.says("me too", lane="other")
+        for lane in ("main", "other"):
+            await scene.until(lambda lane=lane: len(scene.texts(lane)) == 1)
+            (notice,) = scene.texts(lane)
+            assert "demo is paused (its limit of use is reached), it runs after that, at" in notice
+        second = await scene.engine.started(2)
+        assert second.request.lane == "main"
+        second.answer_with("hi")
+        await scene.until(lambda: scene.texts() == ["hi"])
+        (await scene.engine.started(3)).answer_with("you too")
+        assert await reads.pauses(scene.parts.store) == []
+
+
+async def test_a_limit_survives_a_restart_and_ends_by_the_clock(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        fails(run, limit(scene, 2.0))
+        await scene.until(lambda: len(scene.texts()) == 1)
+        await scene.crash()
+    async with Scene(tmp_path) as scene:
+        (await scene.engine.started()).answer_with("hi")
+        await scene.until(lambda: scene.texts()[-1:] == ["hi"])
+
+
+async def test_a_limit_in_the_middle_of_the_work_ends_the_turn_and_holds_the_next(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        run.say(Text("half"))
+        fails(run, limit(scene, 3600), "the limit is reached")
+        await scene.until(lambda: scene.parts.runner.view("main") is None)
+        assert await scene.statuses() == ["failed"]
+        await scene.says("go on")
+        await scene.until(lambda: any("is paused" in text for text in scene.texts()))
+
+
+async def test_an_admin_can_let_a_limited_engine_go_on_at_once(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        fails(await begun(scene.engine), Failure(FailureKind.LIMIT))  # nobody told until when
+        await scene.until(lambda: scene.parts.runner.lanes.engine_pauses)
+        await scene.says("/resume demo")
+        (await scene.engine.started(2)).answer_with("hi")
+        await scene.until(lambda: "hi" in scene.texts())
+
+
+# A conversation that is lost, or refused
+
+
+async def test_a_thread_is_told_that_its_conversation_is_lost(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("one")
+        (await scene.engine.started()).answer_with("1")
+        await scene.until(lambda: scene.texts() == ["1"])
+        await scene.says("two")
+        run = await scene.engine.started(2)
+        assert run.request.session == "session"
+        run.say(Started("another"), Text("2"), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: len(scene.texts()) == 3)
+        assert "does not know what was said before" in scene.texts()[1]
+
+
+async def test_a_refused_conversation_is_set_aside_and_a_fresh_one_tried_once(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("one")
+        (await scene.engine.started()).answer_with("1")
+        await scene.until(lambda: scene.texts() == ["1"])
+        await scene.says("two")
+        fails(await begun(scene.engine, 2, "session"), Failure(FailureKind.SESSION))
+        third = await begun(scene.engine, 3, "fresh")
+        assert third.request.session == ""
+        third.say(Text("2"), Finished(Result.DONE))
+        third.end()
+        await scene.until(lambda: len(scene.texts()) == 3)
+        assert "refused to go on with its earlier conversation" in scene.texts()[1]
+        assert scene.texts()[2] == "2"
+        assert (await reads.sessions(scene.parts.store, "main"))["demo"].session == "fresh"
+
+
+async def test_a_conversation_that_was_not_to_blame_is_kept(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("one")
+        (await scene.engine.started()).answer_with("1")
+        await scene.until(lambda: scene.texts() == ["1"])
+        await scene.says("something it never does")
+        fails(await begun(scene.engine, 2, "session"), Failure(FailureKind.SESSION), "I will not")
+        fails(await begun(scene.engine, 3, "fresh"), Failure(FailureKind.SESSION), "I will not")
+        await scene.until(lambda: any("I will not" in text for text in scene.texts()))
+        await scene.says("two")
+        fourth = await scene.engine.started(4)
+        assert fourth.request.session == "session"
+        fourth.answer_with("2")
+        await scene.until(lambda: scene.texts()[-1:] == ["2"])
+
+
+# A stand-in
+
+
+class Pair(Scene):
+    """The lane's engine is ``demo``; ``openai`` stands in for it."""
+
+    def __init__(self, home: Path, **more: str) -> None:
+        super().__init__(
+            home,
+            LANEWAY_FALLBACK_ENGINE="openai",
+            LANEWAY_OPENAI_BASE_URL="http://127.0.0.1:9/v1",
+            LANEWAY_OPENAI_MODEL="m",
+            **more,
+        )
+        self.other = PuppetEngine()
+        self.other.name = "openai"
+        self.more_engines = {"openai": self.other}
+
+
+async def test_after_three_failures_in_a_row_another_engine_takes_the_turns(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as scene:
+        for number in (1, 2):
+            await scene.says(f"try {number}")
+            fails(await begun(scene.engine, number), BROKEN)
+            await scene.until(lambda: scene.parts.runner.view("main") is None)
+        await scene.says("try 3")
+        fails(await begun(scene.engine, 3), BROKEN)
+        (await scene.other.started()).answer_with("here I am")  # the same message
+        await scene.until(lambda: scene.texts()[-1:] == ["here I am"])
+        assert "openai takes its turns here" in scene.texts()[-2]
+        await scene.says("and now")
+        (await scene.other.started(2)).answer_with("still me")
+        await scene.until(lambda: scene.texts()[-2:] == ["here I am", "still me"])  # told once
+        assert len(scene.engine.runs) == 3
+
+
+async def test_a_turn_that_ends_well_ends_the_row(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as scene:
+        for number, broken in enumerate((True, True, False, True, True), 1):
+            await scene.says(f"try {number}")
+            run = await scene.engine.started(number)
+            if broken:
+                fails(run, BROKEN)
+            else:
+                run.answer_with("well")
+            await scene.until(lambda: scene.parts.runner.view("main") is None)
+        assert scene.other.runs == []
+
+
+async def test_the_first_engine_is_tried_again_and_its_return_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(health, "IN_A_ROW", 1)
+    async with Pair(tmp_path) as scene:
+        await scene.says("one")
+        fails(await begun(scene.engine), BROKEN)
+        fails(await begun(scene.engine, 2), BROKEN)  # tried at once, and then the other has it
+        monkeypatch.setattr(health, "LOOK_AGAIN", 600.0)
+        scene.parts.runner._life.health._down["demo"].try_at = scene.clock.now() + 600_000
+        (await scene.other.started()).answer_with("from the other")
+        await scene.until(lambda: "from the other" in scene.texts())
+        scene.parts.runner._life.health._down["demo"].try_at = 0
+        await scene.says("two")
+        third = await scene.engine.started(3)
+        third.answer_with("me again")
+        await scene.until(lambda: any("works again and takes" in text for text in scene.texts()))
+        assert scene.texts()[-2] == "me again"
+
+
+async def test_a_limit_hands_the_turns_over_at_once_where_another_engine_can_stand_in(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        fails(run, limit(scene, 3600))
+        (await scene.other.started()).answer_with("here I am")
+        await scene.until(lambda: scene.texts()[-1:] == ["here I am"])
+        assert not scene.parts.runner.lanes.engine_pauses
+
+
+async def test_settings_of_the_first_engine_mean_nothing_to_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "IN_A_ROW", 1)
+    async with Pair(tmp_path) as scene:
+        await scene.says("/model big")
+        await scene.says("hello")
+        fails(await begun(scene.engine), BROKEN)
+        other = await scene.other.started()
+        assert other.request.model == ""
+        other.answer_with("hi")
+        await scene.until(lambda: scene.texts()[-1:] == ["hi"])
+
+
+async def test_an_engine_that_cannot_be_reached_counts_as_failing(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as scene:
+        await scene.says("hello")
+        for number in (1, 2, 3):
+            run = await scene.engine.started(number)
+            run.say(Unsent("no connection"))
+            run.end()
+        (await scene.other.started()).answer_with("here I am")
+        await scene.until(lambda: scene.texts()[-1:] == ["here I am"])
+
+
+async def test_an_engine_paused_by_an_admin_stands_in_for_nobody(tmp_path: Path) -> None:
+    async with Pair(tmp_path) as scene:
+        pause = EnginePause("an admin paused it")
+        scene.parts.runner._life.health.paused = lambda: {"openai": pause}
+        for number in (1, 2, 3):
+            await scene.says(f"try {number}")
+            fails(await begun(scene.engine, number), BROKEN)
+            await scene.until(lambda: scene.parts.runner.view("main") is None)
+        assert scene.other.runs == []
