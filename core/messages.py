@@ -153,6 +153,7 @@ class Missed:
     oldest: int  # ms
     newest: int
     labels: tuple[str, ...] = ()
+    message_id: str = ""  # the newest one's; it was read up to there
 
 
 Incoming = Message | Edit | Press | Moved | Titled | Unreadable | Missed

@@ -41,6 +41,8 @@ class Missing:
         if lane is None:
             lane = ground.new_lane(missed.address, missed.direct, "")
             written = (rows.new_lane(lane.id, lane.address, lane.direct, "", lane.created_at),)
+        if missed.message_id:  # so it is not told again when its identity is forgotten
+            written = (*written, rows.mark(lane.id, missed.message_id, missed.newest))
         now = ground.clock.now()
         labels = tuple(map(clean, missed.labels))
         restored = missed.oldest < self.runs_from(missed.address.channel)

@@ -226,6 +226,7 @@ class History:
             count=len(old),
             oldest=old[0].at,
             newest=old[-1].at,
+            message_id=old[-1].message_id,
             labels=tuple(_label(one) for one in old[:LABELS]),
         )
 

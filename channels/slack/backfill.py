@@ -218,5 +218,6 @@ def _missed(me: Me, left: list[Message]) -> Missed:
         count=len(left),
         oldest=left[0].at,
         newest=left[-1].at,
+        message_id=left[-1].message_id,
         labels=tuple(" ".join(one.text.split())[:LABEL_MOST] for one in left[:LABELS]),
     )

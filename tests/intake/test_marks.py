@@ -203,6 +203,13 @@ async def test_marks_come_back_with_a_backup(tmp_path: Path, clock: FakeClock) -
         assert (await scene.intake.marks(CHANNEL)).runs_from == clock.now()
 
 
+async def test_what_was_missed_and_told_is_not_read_again(scene: Scene) -> None:
+    said = await scene.say("hello", at=1_000)
+    missed = Missed("missed:1", said.address, True, 1, 2_000, 3_000, message_id="99")
+    await scene.intake.accept([missed])
+    assert (await scene.intake.marks(CHANNEL)).threads == {said.address: Mark("99", 3_000)}
+
+
 async def test_without_a_restore_everything_that_was_missed_runs(scene: Scene) -> None:
     assert (await scene.intake.marks(CHANNEL)).runs_from == 0
 
