@@ -5,7 +5,9 @@ Knows the engine port and this one program; no lane rule, no channel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +65,8 @@ class CodexEngine(AgentEngine[Thread]):
         self.tools = tools
         self.abilities = ABILITIES
         self.own_servers = frozenset({TOOLS})
+        self._first = asyncio.Lock()
+        self._set_up = False  # a process of it has got ready once
 
     def run(self, request: Request) -> CodexRun:
         return CodexRun(self, request)
@@ -89,6 +93,16 @@ class CodexEngine(AgentEngine[Thread]):
             }
             for server in self._servers(request)
         }
+
+    @contextlib.asynccontextmanager
+    async def starting(self) -> AsyncIterator[None]:
+        """One after the other until one got ready: the first sets up files that all share."""
+        if self._set_up:
+            yield
+            return
+        async with self._first:
+            yield
+            self._set_up = True
 
     def never_on_the_side(self) -> None:
         """This program cannot be held to reading only."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from core.engines.acp_plain import TOKENS_MOST, Json, as_sent, mapping, name, whole_number, words
 from core.engines.base import Event, Thought, ToolEnded, ToolStarted, Usage
-from core.engines.codex_words import title_of
+from core.engines.codex_words import questions, title_of
 from core.engines.speech import Speech
 
 OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory
@@ -99,8 +99,10 @@ class CodexEar:
         number = name(item.get("id"))
         if item.get("type") == "contextCompaction":
             self.compacted = True
-        elif item.get("type") == "agentMessage" and number not in self._streamed:
-            yield from self.say(as_sent(item.get("text")))
+        elif item.get("type") == "agentMessage":
+            if number not in self._streamed:
+                yield from self.say(as_sent(item.get("text")))
+            yield from self.say("\n\n".join(questions(item)))
         elif number in self._calls:
             title, _ = self._calls.pop(number)
             yield ToolEnded(number, title, failed=_failed(item))

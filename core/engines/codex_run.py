@@ -34,6 +34,7 @@ from core.engines.codex_words import (
     command_of,
     is_tool_call,
     kind_of,
+    questions,
 )
 from core.engines.lines import Gone
 from core.engines.processes import Child, LineTooLong
@@ -98,6 +99,10 @@ class CodexRun(AgentRun[Thread]):
 
     def _arguments(self) -> tuple[str, ...]:
         return self._engine.arguments(self._request)
+
+    async def _cold(self) -> Thread | None:
+        async with self._engine.starting():
+            return await super()._cold()
 
     async def _open(self, child: Child) -> Thread:
         self._peer = new_peer(child)
@@ -204,15 +209,25 @@ class CodexRun(AgentRun[Thread]):
 
     def _noted(self, note: Note, opened: Thread) -> Iterator[Event]:
         yield from self._ear.hear(note.method, note.params)
-        item = mapping(note.params.get("item"))
-        if self._request.read_only and item.get("type") in FORBIDDEN:
+        if self._request.read_only and self._forbidden(note):
             self._engine.never_on_the_side()
             opened.child.kill()
             self._verdict = Finished(Result.FAILED, WENT_ON)
 
+    def _forbidden(self, note: Note) -> bool:
+        if note.method == "mcpServer/startupStatus/updated":
+            return name(note.params.get("name")) not in self._engine.own_servers
+        return mapping(note.params.get("item")).get("type") in FORBIDDEN
+
     # Questions ------------------------------------------------------------------------------
 
     def _asked(self, ask: Ask, peer: Peer) -> Iterator[Event]:
+        if ask.method == "item/tool/requestUserInput" and (
+            told := "\n\n".join(questions(ask.params))
+        ):
+            peer.reply(ask.id, answer_to(ask.method, ask.params, allowed=True))
+            yield from self._ear.say(told)
+            return
         if ask.method not in KINDS:
             peer.refuse(ask.id, METHOD_NOT_FOUND, "not offered here")
             return

@@ -167,13 +167,10 @@ def _session(opened: Json) -> str:
 async def _see_that_it_only_reads(
     peer: Peer, session: str, found: Declared, engine: CodexEngine
 ) -> None:
-    """Take the program's own word for it that commands are off, and that no server is left."""
+    """Take the program's own word for it that commands are off."""
     listed = await call(peer, "experimentalFeature/list", {"threadId": session, "limit": 1000})
     shell = [one for one in items(listed.get("data")) if one.get("name") == SHELL]
-    status = await call(peer, "mcpServerStatus/list", {"threadId": session})
-    servers = {name(one.get("name")) for one in items(status.get("data"))}
-    off = bool(shell) and shell[0].get("enabled") is False
-    if not off or servers - engine.own_servers:
+    if not shell or shell[0].get("enabled") is not False:
         engine.never_on_the_side()
         raise EngineUnready(NO_SIDE.format(found.version))
 

@@ -25,7 +25,7 @@ SWITCHED_OFF = (
     *("daemon_auto_start", "sleep_tool"),
 )
 # And for a side answer, whatever could run, write, or look outside of the workspace.
-READING_ONLY = ("shell_tool", "unified_exec", "view_image", "image_generation", "code_mode_host")
+READING_ONLY = ("shell_tool", "unified_exec", "view_image", "image_generation")
 SHELL = "shell_tool"
 PROFILE = "laneway"  # our set of permissions, by its name there
 HANDED_ON = ("HOME", "PATH", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR")
@@ -56,6 +56,7 @@ def arguments(
     settings[f"permissions.{PROFILE}"] = {"extends": ":workspace", "filesystem": files}
     settings["default_permissions"] = PROFILE
     settings["notify"] = []
+    settings["agents.enabled"] = False  # some models have them whatever the features say
     if closed_to_the_web(request):  # it searches on the service's side, and nobody would be asked
         settings["web_search"] = "disabled"
     told = [word for key, value in settings.items() for word in ("-c", f"{key}={_toml(value)}")]
@@ -225,6 +226,24 @@ def _inside(path: object, folder: Path) -> str:
 
 # Questions ----------------------------------------------------------------------------------
 
+ASKED_AS_TEXT = (
+    "The questions were shown to the person as text. Their answer comes as the next message: end "
+    "your turn now, and do not repeat the questions."
+)
+
+
+def questions(asked: Json) -> Iterator[str]:
+    """Questions of the agent for the person, as text for a chat."""
+    for question in items(asked.get("questions"))[:10]:
+        lines = [f"**{as_sent(question.get('question') or question.get('title')).strip()}**"]
+        options = question.get("options")
+        for number, option in enumerate(options[:20] if isinstance(options, list) else [], 1):
+            one = mapping(option)
+            told = (name(one.get("label") or option), name(one.get("description")))
+            lines.append(f"{number}. {' – '.join(filter(None, told))}")
+        yield "\n".join(lines)
+
+
 KINDS = {
     "item/commandExecution/requestApproval": "run a command",
     "item/fileChange/requestApproval": "change files",
@@ -320,6 +339,9 @@ def answer_to(method: str, asked: Json, *, allowed: bool) -> Json:
             return {"permissions": granted, "scope": "turn"}
         case "mcpServer/elicitation/request":
             return {"action": "accept", "content": {}} if allowed else {"action": "decline"}
+        case "item/tool/requestUserInput":
+            numbers = [as_sent(one.get("id")) for one in items(asked.get("questions"))]
+            return {"answers": {number: {"answers": [ASKED_AS_TEXT]} for number in numbers}}
         case _:
             return {"decision": "accept" if allowed else "decline"}
 

@@ -6,8 +6,10 @@
 The newest words of the person are the model's script; what was asked stands in ``server.seen``:
 
     SLOW n        n pieces "w0 w1 …", ``pause`` seconds apart
-    TOOL name {}  calls a tool with this input; then says what it answered
+    TOOL name {}  calls a tool with this input; then says what it answered. Of a tool in
+                  a namespace the name is space/name
     PATCH text    calls the tool that changes files, with this patch
+    SCRIPT js     calls the tool that runs JavaScript, which some models have
     THINK words   a thought, then the words as text
     ERROR n       answers with this HTTP status, ``error`` being its words and kind
     RECALL        says all that the person said before
@@ -97,9 +99,11 @@ class ResponsesServer:
         if found := re.match(r"SLOW (\d+)", text):
             return [{**self._message(""), "pieces": [f"w{n} " for n in range(int(found[1]))]}]
         if found := re.match(r"TOOL (\S+) (\{.*\})", text, re.S):
-            return [self._message("I will do it."), self._call(found[1], found[2], body)]
+            return [self._message("I will do it."), self._call(found[1], found[2])]
         if found := re.match(r"PATCH (.+)", text, re.S):
             return [self._message("I will change it."), self._custom("apply_patch", found[1])]
+        if found := re.match(r"SCRIPT (.+)", text, re.S):
+            return [self._message("I will compute it."), self._custom("exec", found[1])]
         if found := re.match(r"THINK (.+)", text, re.S):
             return [self._thought(found[1]), self._message(found[1])]
         if text.startswith("RECALL"):
@@ -118,12 +122,11 @@ class ResponsesServer:
         summary = [{"type": "summary_text", "text": text}]
         return {"type": "reasoning", "id": self._number("rs"), "summary": summary}
 
-    def _call(self, name: str, given: str, body: Json) -> Json:
-        spaces = [tool for tool in _tools(body) if tool.get("type") == "namespace"]
-        inside = [space["name"] for space in spaces if name in set(_names(space["tools"]))]
+    def _call(self, name: str, given: str) -> Json:
+        space, _, name = name.rpartition("/")
         call = {"type": "function_call", "id": self._number("fc"), "call_id": self._number("call")}
         call |= {"name": name, "arguments": given}
-        return {**call, "namespace": inside[0]} if inside else call
+        return {**call, "namespace": space} if space else call
 
     def _custom(self, name: str, given: str) -> Json:
         call = {"type": "custom_tool_call", "id": self._number("ctc"), "name": name}
