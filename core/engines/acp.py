@@ -104,6 +104,9 @@ class AcpEngine(AgentEngine[Opened]):
     async def set_up(self, opened: Opened, request: Request) -> None:
         await set_up(opened, request, self._read_only_mode)
 
+    def now(self) -> int:
+        return self._clock.now()
+
     def learn(self, found: Declared, *, cost: bool = False) -> None:
         cost = cost or self._abilities.cost
         self._abilities = found.abilities(read_only=bool(self._read_only_mode), cost=cost)

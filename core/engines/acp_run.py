@@ -24,6 +24,8 @@ from core.engines.base import (
     ApprovalWithdrawn,
     Decision,
     Event,
+    Failure,
+    FailureKind,
     FileMade,
     Finished,
     Request,
@@ -31,6 +33,7 @@ from core.engines.base import (
     Text,
     Unsent,
 )
+from core.engines.failures import of_words
 from core.engines.lines import Gone
 from core.engines.processes import Child, LineTooLong
 from core.engines.rpc import Ask, Incoming, Note, Peer, Refused, Response
@@ -183,7 +186,8 @@ class AcpRun(AgentRun[Opened]):
                 return Finished(Result.DONE)
             return Finished(Result.FAILED, "The agent broke the turn off by itself.")
         if isinstance(reason, str) and reason in CUT_OFF:
-            return Finished(Result.FAILED, CUT_OFF[reason])
+            kind = FailureKind.SESSION if reason == "refusal" else FailureKind.REQUEST
+            return Finished(Result.FAILED, CUT_OFF[reason], Failure(kind))
         self._well = True
         return Finished(Result.DONE)
 
@@ -195,10 +199,14 @@ class AcpRun(AgentRun[Opened]):
                 Result.FAILED,
                 "The agent wants you to sign in. Start it once in a terminal on the gateway's "
                 "machine and sign in there.",
+                Failure(FailureKind.BROKEN),
             )
         detail = f" ({error.detail})" if error.detail and error.detail not in str(error) else ""
+        told = f"{error}{detail}"
         return Finished(
-            Result.FAILED, self._engine.plain(f"The agent reported an error: {error}{detail}")
+            Result.FAILED,
+            self._engine.plain(f"The agent reported an error: {told}"),
+            of_words(told, self._engine.now()),
         )
 
     def _save(self, picture: Picture, number: int) -> Event:

@@ -26,7 +26,7 @@ from core.engines.acp_words import (
     mode_for,
 )
 from core.engines.agents import ToolServer
-from core.engines.base import Approvals, EngineUnready, Request
+from core.engines.base import Approvals, EngineUnready, Failure, FailureKind, Request
 from core.engines.processes import Child
 from core.engines.rpc import METHOD_NOT_FOUND, Ask, Note, Peer, Refused
 from core.engines.speech import Meter
@@ -35,6 +35,7 @@ from core.engines.tools_bridge import TOKEN, URL
 log = logging.getLogger("laneway.engine")
 
 PROTOCOL_VERSION = 1
+REQUEST = Failure(FailureKind.REQUEST)  # a setting is wrong; the agent is well
 BRIDGE = Path(__file__).with_name("tools_bridge.py")
 NAMED_MOST = 200  # characters of values that are named to a person
 
@@ -199,7 +200,7 @@ async def set_up(opened: Opened, request: Request, read_only_mode: str) -> None:
     ):
         if choice is None:
             if wanted and not request.read_only:  # a fork goes on as its session was set
-                raise EngineUnready(_not_offered(what, wanted, ()))
+                raise EngineUnready(_not_offered(what, wanted, ()), REQUEST)
             continue
         value = _value(what, choice, wanted)
         if value != opened.chosen.get(choice.option, choice.current):
@@ -242,7 +243,7 @@ def _value(what: str, choice: Choice, wanted: str) -> str:
         if wanted and value.lower() == wanted.lower():
             return value
     if wanted:
-        raise EngineUnready(_not_offered(what, wanted, choice.values))
+        raise EngineUnready(_not_offered(what, wanted, choice.values), REQUEST)
     return choice.current
 
 
@@ -275,7 +276,7 @@ async def _choose(opened: Opened, choice: Choice, value: str, between: Between) 
     try:
         answer = await opened.peer.call(method, params, between.hear)
     except Refused as refused:
-        raise EngineUnready(f"The agent refused to use “{value}”: {refused}") from refused
+        raise EngineUnready(f"The agent refused to use “{value}”: {refused}", REQUEST) from refused
     opened.chosen[choice.option] = value
     now = choices(answer)
     for told in (now.mode, now.model, now.effort):

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 
 from core.engines.acp_plain import Json
-from core.engines.base import Request, Text, Thought
+from core.engines.base import Failure, FailureKind, Request, Text, Thought
 from core.engines.openai_http_history import fitting
 from core.engines.openai_http_prompt import Ask, body
 from core.engines.openai_http_server import Lost, NotSent, Refused
@@ -26,6 +26,7 @@ from core.engines.openai_http_words import (
     cut_off,
     effort_left_out,
     explained,
+    failure,
     interrupted,
     unreachable,
 )
@@ -43,12 +44,19 @@ PAUSE_MOST = 30.0  # seconds between two tries, where the server names none
 EXTRAS = frozenset({Option.USAGE, Option.EFFORT, Option.TOOLS, Option.IMAGES})
 
 
+TRIED = Failure(FailureKind.BUSY, tried=True)
+
+
 class Stopped(Exception):
     """The turn is being ended."""
 
 
 class Failed(Exception):
     """The turn ends here; the message is for people."""
+
+    def __init__(self, words: str, failure: Failure | None = None) -> None:
+        super().__init__(words)
+        self.failure = failure
 
 
 class Stop:
@@ -107,7 +115,7 @@ class Calls:
             except Refused as fault:
                 self.sent = True
                 if self.reply.begun:
-                    raise Failed(interrupted(fault)) from fault
+                    raise Failed(interrupted(fault), TRIED) from fault
                 if fault.too_long:
                     await self._shorten()
                     yield Text(LEFT_OUT)
@@ -118,11 +126,12 @@ class Calls:
                         yield Text(without)
                     continue
                 words = explained(fault, self._engine.server.host, self.model)
-                await self._pause(tries, fault.wait, words, fault.transient)
+                kind = failure(fault, self._engine.clock.now(), going_on=self._going_on)
+                await self._pause(tries, fault.wait, words, fault.transient, kind)
             except (Lost, Malformed) as fault:
                 self.sent = True
                 if self.reply.begun:
-                    raise Failed(cut_off()) from fault
+                    raise Failed(cut_off(), TRIED) from fault
                 lost = isinstance(fault, Lost)
                 words = str(fault) if lost else unreachable(self._engine.server.host, str(fault))
                 await self._pause(tries, None, words, isinstance(fault, Lost) and not fault.late)
@@ -209,16 +218,28 @@ class Calls:
 
     async def _shorten(self) -> None:
         if self._shortened or not await self._talk.shorten():
-            raise Failed(STILL_TOO_LONG)
+            raise Failed(STILL_TOO_LONG, Failure(FailureKind.REQUEST))
         self._shortened = True
 
-    async def _pause(self, tries: int, asked: float | None, words: str, again: bool) -> None:
+    @property
+    def _going_on(self) -> bool:
+        """Whether there is more than what this turn has said."""
+        return any(said.turn != self._request.turn for said in self._talk.said)
+
+    async def _pause(
+        self,
+        tries: int,
+        asked: float | None,
+        words: str,
+        again: bool,
+        failure: Failure | None = None,
+    ) -> None:
         """Wait before the next try; raises Failed with the words when there is none."""
         bounds = self._engine.bounds
         wait = asked
         if wait is None:
             wait = min(PAUSE_MOST, bounds.pause * 2**tries) * (0.5 + self._engine.jitter() / 2)
         if not again or tries + 1 >= bounds.tries or wait > bounds.longest:
-            raise Failed(words)
+            raise Failed(words, failure or TRIED)
         log.info("%s: %s Trying again in %.1f s", self._request.lane, words, wait)
         await self._stop.unless(lambda: self._engine.clock.sleep(wait))

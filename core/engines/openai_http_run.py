@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from core.engines.base import (
     Decision,
     Event,
+    Failure,
+    FailureKind,
     Finished,
     Request,
     Started,
@@ -80,8 +82,10 @@ class ChatRun:
             except NotSent as fault:
                 log.warning("%s: %s", self._request.lane, fault)
                 last = Unsent(str(fault))
-            except (Failed, Unkept) as fault:
-                last = Finished(Result.FAILED, str(fault))
+            except Failed as fault:
+                last = Finished(Result.FAILED, str(fault), fault.failure)
+            except Unkept as fault:
+                last = Finished(Result.FAILED, str(fault), Failure(FailureKind.BROKEN))
             if used := self._used():
                 yield used
             for settled in self._steers:
@@ -103,7 +107,7 @@ class ChatRun:
 
     async def _turn(self) -> AsyncGenerator[Event, None]:
         if not self._calls.model:
-            raise Failed(NO_MODEL)
+            raise Failed(NO_MODEL, Failure(FailureKind.BROKEN))
         resumed = await self._stop.unless(self._talk.open)
         yield Started(self._talk.session, self._calls.model, resumed)
         conversation = self._compact() if compacting(self._request) else self._converse()
@@ -128,13 +132,13 @@ class ChatRun:
             await self._talk.answered(reply.text, calls)
             if not calls:
                 if words := finished(reply.finish):
-                    raise Failed(words)
+                    raise Failed(words, Failure(FailureKind.REQUEST))
                 return
             for call in calls:
                 async with aclosing(self._use(call, tools)) as events:
                     async for event in events:
                         yield event
-        raise Failed(TOO_MANY_ROUNDS)
+        raise Failed(TOO_MANY_ROUNDS, Failure(FailureKind.REQUEST))
 
     async def _reply(self, tools: Sequence[Tool]) -> AsyncGenerator[Event, None]:
         """One answer of the model; of one that is broken off, what was shown is kept."""
@@ -160,7 +164,8 @@ class ChatRun:
                 yield Thought(piece.delta if isinstance(piece, Thought) else "")
         reply = self._calls.reply
         if not reply.text.strip() or finished(reply.finish):
-            raise Failed("The summary is not whole, so nothing was changed. Try it again.")
+            words = "The summary is not whole, so nothing was changed. Try it again."
+            raise Failed(words, Failure(FailureKind.REQUEST))
         kept = summary_turn(reply.text.strip())
         await self._talk.become(kept)
         yield Text(f"About {before:,} tokens of conversation are now {tokens(kept):,}.")

@@ -12,7 +12,9 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from core.engines.acp_plain import Json, as_sent, mapping, words
+from core.engines.base import Failure, FailureKind
 
+LIMIT_FROM = 120.0  # seconds; who asks to wait longer than that has reached a limit of use
 TOLD_MOST = 300  # characters of a server's own words
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]+)?")
@@ -153,6 +155,22 @@ def wait(headers: Json, now: int) -> float | None:
         return max(0.0, parsedate_to_datetime(told).timestamp() - now / 1000)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def failure(fault: Refused, now: int, *, going_on: bool) -> Failure | None:
+    """What kind of refusal it is. ``going_on``: there is an earlier conversation to blame."""
+    if fault.status in (401, 402, 403, 405, 407) or fault.spent or 300 <= fault.status < 400:
+        return Failure(FailureKind.BROKEN)
+    if fault.status == 429 and fault.wait and fault.wait > LIMIT_FROM:
+        return Failure(FailureKind.LIMIT, until=now + round(fault.wait * 1000))
+    if fault.transient:
+        return Failure(FailureKind.BUSY, wait=fault.wait, tried=True)
+    about = f"{fault.code} {fault.said}".lower()
+    if fault.too_long or fault.status == 404 or any(word in about for word in _NO_MODEL):
+        return Failure(FailureKind.REQUEST)
+    if fault.status in (400, 422) and going_on and not fault.only_now:
+        return Failure(FailureKind.SESSION)
+    return None
 
 
 # For people --------------------------------------------------------------------------------
