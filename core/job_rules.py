@@ -11,13 +11,13 @@ from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 from core.turns import Status
-from core.when import Cron, Every, Plan, following, parse, upcoming
+from core.when import Cron, Every, Plan, following, parse
 
 DAY = 86_400_000
 HOUR = 3_600_000
 PUNCTUAL = 20_000  # ms; what is no later was not missed: timers tick every 15 seconds
 FAILURES = 3  # in a row, then a job pauses itself
-COUNTED = 100  # missed instants of a cron line that are counted
+COUNTED = 100  # missed instants of a cron line that are counted at most
 
 
 class JobKind(StrEnum):
@@ -173,18 +173,27 @@ def latest(plan: Plan, first: int, now: int) -> tuple[int, int]:
 
 
 def _latest_match(plan: Plan, first: int, now: int) -> tuple[int, int]:
+    at, found, missed = first, following(plan, first), 0
+    while found is not None and found <= now:  # nearly always it is the first one
+        at, found, missed = found, following(plan, found), missed + 1
+        if missed == COUNTED:
+            return _last_before(plan, at, now), missed
+    return at, missed
+
+
+def _last_before(plan: Plan, first: int, now: int) -> int:
+    """The last instant up to ``now``, looked for from there backwards in growing spans."""
     span, at = HOUR, first
-    while True:
-        begin = max(first - 1, now - span)
-        found = following(plan, begin)
+    while now - span > first:
+        found = following(plan, now - span)
         if found is not None and found <= now:
+            first = found
             break
-        if begin < first:
-            return first, 0
         span *= 4
+    found = first
     while found is not None and found <= now:
         at, found = found, following(plan, found)
-    return at, sum(one < at for one in upcoming(plan, first - 1, COUNTED))
+    return at
 
 
 def set_right(job: Job, plan: Plan, now: int) -> int | None:

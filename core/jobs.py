@@ -30,7 +30,7 @@ from core.turns import DropAsked, Turn
 
 log = logging.getLogger("laneway.jobs")
 
-AT_ONCE = 100  # jobs of one step; between two steps everything else has its turn
+AT_ONCE = 50  # jobs of one step; between two steps everything else has its turn
 STEPPED = 3_600_000  # ms that the wall clock may go back without a look at what it settled
 
 
@@ -64,10 +64,13 @@ class Jobs:
         self._open: dict[int, Waiting] = {}  # by turn
         self._over: dict[int, None] = {}  # turns that ended, in order
         self._gone: dict[int, None] = {}  # turns whose thread cannot be written to any more
+        self._first: int | None = None  # the next instant of any job
+        self._changed = True  # since that was read
         self._moment = (0, 0.0)  # wall clock (ms) and monotonic (s) at the last look
 
     def changed(self) -> None:
         """A job was made or changed, or somebody wants it to run."""
+        self._changed = True
         self._rung.set()
 
     def over(self, turn: Turn) -> None:
@@ -113,16 +116,22 @@ class Jobs:
             return
         await self._drop_overdue()
         await self._stepped()
+        if self._changed or (self._first is not None and self._first <= self._clock.now()):
+            self._changed = False
+            await self._fire_due(stopping)
+            self._first = await stored.first(self._store)
+        wake = self._first
+        if wake is None and self._open:
+            wake = min(waiting.drop_at for waiting in self._open.values())
+        await self._alarm.set(wake, self._rung.set)
+
+    async def _fire_due(self, stopping: asyncio.Event) -> None:
         before: list[Job] = []
         while jobs := await stored.due(self._store, self._clock.now(), AT_ONCE):
             if jobs == before or stopping.is_set():
-                break
+                break  # what cannot be decided about must not keep everything else busy
             await self._fire(jobs)
             before = jobs
-        first = await stored.first(self._store)
-        if first is None and self._open:
-            first = min(waiting.drop_at for waiting in self._open.values())
-        await self._alarm.set(first, self._rung.set)
 
     async def _stepped(self) -> None:
         """After the wall clock went back by much, what it had settled is looked at."""
@@ -138,6 +147,7 @@ class Jobs:
             at = job_rules.set_right(job, job.plan, now)
             if at is not None:
                 log.warning("job %d: the clock was ahead; it goes by this one again", job.id)
+                self._changed = True
                 await self._store.save(stored.next_at(job.id, at, now))
 
     # Firing -------------------------------------------------------------------------------

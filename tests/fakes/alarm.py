@@ -11,8 +11,9 @@ from core.clock import Clock
 class ClockAlarm:
     """Rings at the instant and at every tick, like the real one. Cheap to set again and again."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, tick: float = TICK) -> None:
         self._clock = clock
+        self._tick = tick
         self._task: asyncio.Task[None] | None = None
 
     async def set(self, at: int | None, ring: Ring) -> None:
@@ -28,5 +29,5 @@ class ClockAlarm:
     async def _wait(self, at: int, ring: Ring) -> None:
         while True:
             left = (at - self._clock.now()) / 1000
-            await self._clock.sleep(min(left, TICK) if left > 0 else TICK)
+            await self._clock.sleep(min(left, self._tick) if left > 0 else self._tick)
             ring()
