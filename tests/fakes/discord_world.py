@@ -96,6 +96,10 @@ class World:
             "public_flags": 0,
         }
 
+    def person(self, number: str, name: str) -> Json:
+        """Somebody by id, known from now on."""
+        return self.people.setdefault(number, self._user(number, name.lower(), name))
+
     def _channel(self, number: str, kind: int, name: str) -> Json:
         return {
             "id": number,
