@@ -24,7 +24,7 @@ from channels.discord.content import (
     time_of,
     words_of,
 )
-from channels.discord.places import OPENS_THREADS, Kind, Places, Spot
+from channels.discord.places import OPENS_THREADS, Places, Spot
 from channels.discord.press_token import Token
 from channels.fields import Json, Malformed, flag, integer, maybe, obj, objects, string
 from core.messages import Address, Edit, Message, Press, Unreadable, clean
@@ -62,11 +62,6 @@ class Reading:
         if begins and spot.id not in self.flat:
             return Address("discord", spot.id, number)
         return Address("discord", spot.id)
-
-
-def direct_spot(message: Json) -> Spot:
-    """The spot of a direct message; such channels are told nowhere else."""
-    return Spot(snowflake(message, "channel_id"), Kind.DIRECT)
 
 
 def read_message(message: Json, spot: Spot, reading: Reading) -> Message | None:

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from channels.discord.content import Me, snowflake
-from channels.discord.errors import ApiError, translate
 from channels.discord.events import (
     COMMAND,
     COMPONENT,
     Reading,
-    direct_spot,
     read_edit,
     read_interaction,
     read_message,
@@ -27,11 +25,12 @@ from channels.discord.events import (
 )
 from channels.discord.gateway import reads_content, who
 from channels.discord.history import History
-from channels.discord.places import Places, Spot, spot_of
+from channels.discord.places import Places, Spot
 from channels.discord.press_token import Token
 from channels.discord.presses import Presses
 from channels.discord.rest import Rest
 from channels.discord.sent import Sent
+from channels.discord.spots import Spots
 from channels.discord.threads import Threads
 from channels.discord.world import World
 from channels.fields import Json, Malformed, as_object, integer, maybe, string
@@ -45,8 +44,7 @@ WAITING_MOST = 5000  # events kept while nothing can be stored; more are read fr
 DISK_PATIENCE, GLANCE_PAUSE = 2.0, 1.0
 OVERLAP = 5000  # ms: events of different servers overtake each other
 READ_AGAIN = (1.0, 5.0, 15.0, 60.0)  # seconds after the history could not be read
-RESOLVE_AGAIN, DENIED_FOR = (1.0, 2.0, 4.0, 8.0), 300.0
-TEXTS_KEPT, DIRECTS_KEPT = 2000, 1000
+TEXTS_KEPT = 2000
 CONTENT_OFF = (
     "discord: the message content intent is off, so in servers only messages that mention the bot"
     " can be read; switch it on (developer portal, Bot, Message Content Intent) and restart"
@@ -62,7 +60,6 @@ class Unplaced:
 
     kind: str
     event: Json
-    channel: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +99,7 @@ class Listener:
         self._intake = intake
         self._group = group
         self._directs = directs
+        self._spots = Spots(parts.rest, parts.places, directs)
         self._up = up
         self._me: Me | None = None
         self._world: World | None = None
@@ -153,9 +151,9 @@ class Listener:
         elif self._ours(event, self._me):
             self._parts.sent.seen(event)
             return
-        spot = self._spot(event)
+        spot = self._spots.known(event)
         if spot is None:
-            self._put(Unplaced(kind, event, snowflake(event, "channel_id")))
+            self._put(Unplaced(kind, event))
         elif (incoming := self._read(kind, event, spot)) is not None:
             self._put(incoming)
 
@@ -168,16 +166,6 @@ class Listener:
     def _ours(event: Json, me: Me) -> bool:
         author = maybe(event, "author")
         return author is not None and author.get("id") == me.id
-
-    def _spot(self, event: Json) -> Spot | None:
-        if not string(event, "guild_id"):
-            spot = direct_spot(event)
-            self._directs[spot.id] = None
-            self._directs.move_to_end(spot.id)
-            if len(self._directs) > DIRECTS_KEPT:
-                self._directs.popitem(last=False)
-            return spot
-        return self._parts.places.get(snowflake(event, "channel_id"))
 
     def _reading(self, me: Me) -> Reading:
         parts = self._parts
@@ -286,7 +274,7 @@ class Listener:
     async def _resolved(self, item: Unplaced) -> Incoming | None:
         """Where an event is from, asked of Discord; nothing is let in before that is known."""
         try:
-            spot = self._parts.places.get(item.channel) or await self._fetch(item.channel)
+            spot = await self._spots.asked(item.event)
             if spot is None:
                 self._leave_unanswered(item)
                 return None
@@ -304,28 +292,6 @@ class Listener:
                 self._group.create_task(
                     self._parts.presses.end(token), name=f"discord press {token.number}"
                 )
-
-    async def _fetch(self, channel: str) -> Spot | None:
-        places, clock = self._parts.places, self._rest.clock
-        if places.denied(channel, clock.monotonic()):
-            return None
-        for pause in (*RESOLVE_AGAIN, None):
-            try:
-                answer = await self._rest.patient(lambda: self._rest.get_channel(channel))
-                places.put(spot := spot_of(as_object(answer, "channel")))
-                return spot
-            except (ApiError, Malformed) as error:
-                if isinstance(error, Malformed) or error.status < 500:
-                    log.info("discord: channel %s is not shown to the bot: %s", channel, error)
-                    places.deny(channel, clock.monotonic() + DENIED_FOR)
-                    return None
-                if pause is None:
-                    raise translate(error) from None
-            except SendError:
-                if pause is None:
-                    raise
-            await clock.sleep(pause)
-        return None
 
     # --- what was missed ---
 
