@@ -13,8 +13,8 @@ from gateway.settings_table import EngineName, Settings, SlackMode, TelegramMode
 UNUSED = frozenset(
     {
         *("slack_signing_secret", "telegram_webhook_secret"),
-        *("codex_command", "fallback_engine", "min_interval"),
-        *("jobs_per_person", "agent_jobs", "watch_private", "catch_up", "transcribe_url"),
+        *("codex_command", "fallback_engine"),
+        *("watch_private", "transcribe_url"),
         *("transcribe_api_key", "transcribe_model", "web_url", "trusted_proxies", "admin_emails"),
         *("member_emails", "signin_limits", "smtp", "mail_from", "metrics_token"),
     }
