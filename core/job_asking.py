@@ -31,6 +31,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\S)'[^']*'(?=[\s:]|$)")
 _SEPARATOR = re.compile(r":(?=\s|$)")
 _UNIT = r"(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)\b"
 _SPAN = re.compile(rf"\d+\s*{_UNIT}(?:\s*\d+\s*{_UNIT})*", re.I)
+_CLOCK = re.compile(r"\d{1,2}(?::\d{2}\s*(?:am|pm)?|\s*(?:am|pm))(?:\s+\S+/\S+|\s+utc)?", re.I)
 _CATCH_UP = re.compile(rf"\bcatch[ -]?up\b(?:\s+(\d+\s*{_UNIT}(?:\s*\d+\s*{_UNIT})*))?", re.I)
 _SKIP = re.compile(r"\bskip\s+missed\b", re.I)
 _BUSY = re.compile(r"\bif\s+busy\b(?:\s+([a-z]+))?", re.I)
@@ -135,6 +136,8 @@ def planned(name: str, when: str, zone: str, now: int) -> tuple[str, Plan]:
     here = ZoneInfo(zone)
     if name == "at" and _SPAN.fullmatch(when):
         raise BadJob(f"When is that? Say /in {when} for once, /every {when} for always.")
+    if name == "at" and _CLOCK.fullmatch(when):
+        return _next_clock(when, here, now)
     if name not in LENDING or not when:
         return when, parse(when, here, now)
     lent = f"{name} {when}"
@@ -147,6 +150,15 @@ def planned(name: str, when: str, zone: str, now: int) -> tuple[str, Plan]:
             raise refused from None
         except BadWhen as other:
             raise (other if isinstance(refused, NotATime) else refused) from None
+
+
+def _next_clock(when: str, here: ZoneInfo, now: int) -> tuple[str, Plan]:
+    """A time of day alone is the next one: today's, else tomorrow's."""
+    today, tomorrow = f"today at {when}", f"tomorrow at {when}"
+    try:
+        return today, parse(today, here, now)
+    except BadWhen:
+        return tomorrow, parse(tomorrow, here, now)
 
 
 def shortest(plan: Plan, now: int) -> int | None:

@@ -45,6 +45,9 @@ def refusal(text: str, name: str = "every", **limits: int) -> str:
         ("in", "2 days: x", "Thu 02-11 12:26"),
         ("at", "tomorrow 8:00 : x", "Wed 02-10 08:00"),
         ("at", "2027-12-24 18:00 : x", "Fri 12-24 18:00"),
+        ("at", "18:00 : x", "Tue 02-09 18:00"),
+        ("at", "9:00: x", "Wed 02-10 09:00"),
+        ("at", "9am Europe/Berlin: x", "Wed 02-10 08:00"),
     ],
 )
 def test_a_command_lends_its_name_to_the_time(name: str, text: str, at: str) -> None:
