@@ -16,7 +16,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tests.fakes.discord import BOT, CHANNEL, OTHER, FakeDiscord
+from tests.fakes.discord import CHANNEL, OTHER, FakeDiscord
+from tests.fakes.discord_world import BOT
 from tests.fakes.slack import FakeSlack
 from tests.fakes.slack_rules import shown_text
 from tests.fakes.slack_world import BOT_USER

@@ -52,11 +52,14 @@ class Drill:
         """
         await self.gateway.start()
         for platform in self.platforms.values():
-            await until(lambda one=platform: one.connected)
-            directs = [place for place in platform.places if not place.number]
-            for place in directs:
-                self.say(place)
-            await until(lambda one=platform, met=directs: all(map(one.texts, met)))
+            await self.meet(platform)
+
+    async def meet(self, platform: Platform) -> None:
+        await until(lambda: platform.connected)
+        directs = [place for place in platform.places if not place.number]
+        for place in directs:
+            self.say(place)
+        await until(lambda: all(map(platform.texts, directs)))
 
     def say(self, place: Place) -> None:
         number = len(self.said) + 1
@@ -85,7 +88,7 @@ async def test_nothing_is_lost_doubled_or_reordered_when_the_gateway_is_killed(
     tmp_path: Path,
 ) -> None:
     print(f"seed {SEED}, {KILLS} kills")
-    platforms = [Telegram(8, 12), Slack(8, 12), Discord(8, 12)]
+    platforms: list[Platform] = [Telegram(8, 12), Slack(8, 12), Discord(8, 12)]
     async with serving(platforms):
         drill = Drill(tmp_path / "home", platforms, random.Random(SEED))
         talking: asyncio.Task[None] | None = None
