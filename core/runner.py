@@ -13,24 +13,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from core import restoring, turns
 from core.clock import Clock
-from core.engines.base import Abilities, Engine
+from core.engines.base import Abilities, Choices, Engine, Offering
 from core.guard import guarded
-from core.items import Item, Said, content
+from core.items import Item
 from core.lanes import Lanes, LaneView
-from core.lanes.board import Mark
 from core.lifting import lift
 from core.notices import Notices
 from core.preparing import Defaults
 from core.running import Running, TurnLife
-from core.store import reads, rows
+from core.steps import Restoring, Step
+from core.store import reads
 from core.store.errors import StoreError
 from core.store.records import Delivery, DeliveryState
-from core.store.rows import Row
 from core.store.store import Store
 from core.store.writer import Unit
 from core.telling import Telling
@@ -43,8 +42,6 @@ from core.turns import (
     Join,
     Kind,
     Limits,
-    News,
-    Origin,
     Prompt,
     Refuse,
     Save,
@@ -61,73 +58,9 @@ from core.turns import (
 
 log = logging.getLogger("laneway.runner")
 
-UNMARKED = Mark(0)
 GoOn = Callable[[int], Awaitable[None]]  # continues the turn with this id
+TELLS_WITHIN = 1.2  # seconds an engine has to say what it can be set to; a command waits for it
 LEAVE = 2.0  # seconds beyond the stop grace for the ends of turns to be stored
-
-
-@dataclass(slots=True)
-class _Step:
-    """An item on its way through the transaction."""
-
-    runner: Runner
-    item: Item
-    mark: Mark = UNMARKED
-    commands: Sequence[Command] = ()
-    deliveries: list[Delivery] = field(default_factory=list)
-
-    def decide(self) -> list[Row]:
-        lanes = self.runner.lanes
-        self.mark = lanes.mark()
-        self.commands = lanes.handle(self.item.event) if self.item.event else ()
-        told = [self._closing(), self.runner.telling.of(self.commands, self._closed())]
-        self.deliveries = [*self.item.deliveries]
-        written = [*rows_of(self.commands, self.runner.now()), *content(self.item)]
-        for one in told:
-            self.deliveries += one.deliveries
-            written += one.rows
-        written += [rows.delivery(delivery) for delivery in self.deliveries]
-        return written
-
-    def undo(self) -> None:
-        self.runner.lanes.undo(self.mark)
-
-    def done(self) -> None:
-        self.runner.heard(self.item)
-        self.runner.carry_out(self.commands, self.deliveries)
-
-    def _closed(self) -> int | None:
-        event = self.item.event
-        if self.item.closing and isinstance(event, turns.Finished | turns.Unsent):
-            return event.turn
-        return None
-
-    def _closing(self) -> Said:
-        """The visible end of the turn that this step ended, now that the rules said how."""
-        closed = self._closed()
-        for command in self.commands:
-            if isinstance(command, Save) and command.turn.id == closed and command.turn.status.over:
-                assert self.item.closing is not None
-                return self.item.closing(command.turn)
-        return Said()
-
-
-def rows_of(commands: Iterable[Command], now: int) -> list[Row]:
-    """What the rules want stored."""
-    written: list[Row] = []
-    for command in commands:
-        match command:
-            case Save(turn):
-                written.append(rows.turn(turn))
-                if turn.status.over:
-                    written.append(rows.turn_ended(turn.id, now))
-            case SaveLane(lane, facts):
-                written.append(rows.lane_facts(lane, facts))
-            case Join(message_turn, into):
-                written.append(rows.messages_join(message_turn, into))
-            case _:
-                pass
-    return written
 
 
 class Runner:
@@ -193,7 +126,7 @@ class Runner:
         """Commit the items in order with whatever else is pending; True where it was new."""
         units = []
         for item in items:
-            step = _Step(self, item)
+            step = Step(self, item)
             units.append(Unit(item.identity, step.decide, step.undo, step.done))
         return await self._store.commit(*units)
 
@@ -212,6 +145,17 @@ class Runner:
     def acting(self, engine: str) -> str:
         """The engine that takes the turns of this one now: itself, or what stands in for it."""
         return self._life.health.acting(engine)
+
+    async def choices(self, engine: str, model: str) -> Choices:
+        """What this engine can be set to, as far as it can tell at once."""
+        known = self._engines.get(engine)
+        if not isinstance(known, Offering):
+            return Choices()
+        try:
+            async with asyncio.timeout(TELLS_WITHIN):
+                return await known.choices(model)
+        except TimeoutError:
+            return Choices()
 
     def abilities(self, engine: str) -> Abilities:
         known = self._engines.get(self.acting(engine))
@@ -308,7 +252,7 @@ class Runner:
         state = await restoring.stored_state(self._store, self._defaults, self._channels)
         self._sources.update(state.sources)
         # What goes on by itself comes before what waits: nothing starts until it is in its lane.
-        step = _Restoring(self, state, goes_on=go_on is not None)
+        step = Restoring(self, state, goes_on=go_on is not None)
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
         if go_on is not None:
             for turn in step.going_on():
@@ -329,7 +273,7 @@ class Runner:
         self._sources.update(state.sources)
         outbox = self._life.outbox
         outbox.adopt([*state.previews.values(), *await outbox.shown_for(deliveries)])
-        step = _Restoring(self, replace(state, released=tuple(deliveries)))
+        step = Restoring(self, replace(state, released=tuple(deliveries)))
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
         return len(state.turns), len(deliveries)
 
@@ -363,57 +307,3 @@ class Runner:
         await asyncio.wait((last, timer), return_when=asyncio.FIRST_COMPLETED)
         last.cancel()
         timer.cancel()
-
-
-@dataclass(slots=True)
-class _Restoring:
-    """The first step of a process: the rules take over what is stored."""
-
-    runner: Runner
-    state: restoring.StoredState
-    mark: Mark = UNMARKED
-    commands: Sequence[Command] = ()
-    deliveries: list[Delivery] = field(default_factory=list)
-    goes_on: bool = False  # what was cut off is continued; until then nothing starts
-
-    def decide(self) -> list[Row]:
-        state, telling = self.state, self.runner.telling
-        self.mark = self.runner.lanes.mark()
-        paused = state.paused_all or self.goes_on
-        self.commands = self.runner.lanes.restore(
-            state.turns, state.facts, paused, state.paused_engines
-        )
-        self.deliveries = []
-        for command in self.commands:
-            match command:
-                case Save(turn) if turn.status.over and turn.id in state.previews:
-                    self.deliveries += telling.closed_preview(turn, state.previews[turn.id])
-                case _:
-                    pass
-        said = telling.of(self.commands, goes_on=frozenset(t.id for t in self.going_on()))
-        self.deliveries += said.deliveries
-        return [
-            *(rows.release() if state.held else ()),
-            *rows_of(self.commands, self.runner.now()),
-            *said.rows,
-            *(rows.delivery(delivery) for delivery in self.deliveries),
-        ]
-
-    def undo(self) -> None:
-        self.runner.lanes.undo(self.mark)
-
-    def done(self) -> None:
-        self.runner.telling.deliver(self.state.released)
-        self.runner.carry_out(self.commands, self.deliveries)
-
-    def going_on(self) -> list[Turn]:
-        """Turns that a crash cut off and that are continued; one that was is not again."""
-        return [
-            command.turn
-            for command in self.commands
-            if self.goes_on
-            and isinstance(command, Tell)
-            and command.news is News.INTERRUPTED
-            and command.turn is not None
-            and command.turn.origin is not Origin.CONTINUE
-        ]

@@ -12,7 +12,7 @@ from core.clock import SystemClock
 from core.items import Item, content
 from core.lanes import Lanes
 from core.messages import Address
-from core.runner import rows_of
+from core.steps import rows_of
 from core.store import rows
 from core.store.records import MessageRow
 from core.store.store import Store

@@ -23,7 +23,7 @@ from core.lanes import Lanes, LaneView
 from core.messages import Address, FileRef, Message, Part, Press
 from core.people import Lists, People
 from core.prompt import build
-from core.runner import rows_of
+from core.steps import rows_of
 from core.store import reads, rows
 from core.store.records import ButtonRow, Delivery, TurnRow
 from core.store.store import Store

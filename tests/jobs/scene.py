@@ -169,7 +169,7 @@ async def _restore(scene: Scene) -> None:
     turns = [replace(row.turn(), asking=0) for row in await reads.open_turns(scene.store)]
     rules = scene.rules
     commands = rules.lanes.restore(turns, {}, False, frozenset())
-    from core.runner import rows_of
+    from core.steps import rows_of
 
     await scene.store.save(*rows_of(commands, scene.clock.now()))
     rules.lanes.settle()

@@ -1,0 +1,157 @@
+"""One step of the lane rules as a unit of the store's group commit.
+
+It asks the rules inside the transaction, says what is stored with their answer, and hands the
+commands on once it is stored. It must not know how a command is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from core import restoring, turns
+from core.items import Item, Said, content
+from core.lanes import Lanes
+from core.lanes.board import Mark
+from core.store import rows
+from core.store.records import Delivery
+from core.store.rows import Row
+from core.telling import Telling
+from core.turns import Command, Join, News, Origin, Save, SaveLane, Tell, Turn
+
+UNMARKED = Mark(0)
+
+
+class Carrying(Protocol):
+    """The owner of the lanes; the runner."""
+
+    @property
+    def lanes(self) -> Lanes: ...
+
+    @property
+    def telling(self) -> Telling: ...
+
+    def now(self) -> int: ...
+
+    def heard(self, item: Item) -> None: ...
+
+    def carry_out(self, commands: Sequence[Command], deliveries: Sequence[Delivery]) -> None: ...
+
+
+@dataclass(slots=True)
+class Step:
+    """An item on its way through the transaction."""
+
+    runner: Carrying
+    item: Item
+    mark: Mark = UNMARKED
+    commands: Sequence[Command] = ()
+    deliveries: list[Delivery] = field(default_factory=list)
+
+    def decide(self) -> list[Row]:
+        lanes = self.runner.lanes
+        self.mark = lanes.mark()
+        self.commands = lanes.handle(self.item.event) if self.item.event else ()
+        told = [self._closing(), self.runner.telling.of(self.commands, self._closed())]
+        self.deliveries = [*self.item.deliveries]
+        written = [*rows_of(self.commands, self.runner.now()), *content(self.item)]
+        for one in told:
+            self.deliveries += one.deliveries
+            written += one.rows
+        written += [rows.delivery(delivery) for delivery in self.deliveries]
+        return written
+
+    def undo(self) -> None:
+        self.runner.lanes.undo(self.mark)
+
+    def done(self) -> None:
+        self.runner.heard(self.item)
+        self.runner.carry_out(self.commands, self.deliveries)
+
+    def _closed(self) -> int | None:
+        event = self.item.event
+        if self.item.closing and isinstance(event, turns.Finished | turns.Unsent):
+            return event.turn
+        return None
+
+    def _closing(self) -> Said:
+        """The visible end of the turn that this step ended, now that the rules said how."""
+        closed = self._closed()
+        for command in self.commands:
+            if isinstance(command, Save) and command.turn.id == closed and command.turn.status.over:
+                assert self.item.closing is not None
+                return self.item.closing(command.turn)
+        return Said()
+
+
+def rows_of(commands: Iterable[Command], now: int) -> list[Row]:
+    """What the rules want stored."""
+    written: list[Row] = []
+    for command in commands:
+        match command:
+            case Save(turn):
+                written.append(rows.turn(turn))
+                if turn.status.over:
+                    written.append(rows.turn_ended(turn.id, now))
+            case SaveLane(lane, facts):
+                written.append(rows.lane_facts(lane, facts))
+            case Join(message_turn, into):
+                written.append(rows.messages_join(message_turn, into))
+            case _:
+                pass
+    return written
+
+
+@dataclass(slots=True)
+class Restoring:
+    """The first step of a process: the rules take over what is stored."""
+
+    runner: Carrying
+    state: restoring.StoredState
+    mark: Mark = UNMARKED
+    commands: Sequence[Command] = ()
+    deliveries: list[Delivery] = field(default_factory=list)
+    goes_on: bool = False  # what was cut off is continued; until then nothing starts
+
+    def decide(self) -> list[Row]:
+        state, telling = self.state, self.runner.telling
+        self.mark = self.runner.lanes.mark()
+        paused = state.paused_all or self.goes_on
+        self.commands = self.runner.lanes.restore(
+            state.turns, state.facts, paused, state.paused_engines
+        )
+        self.deliveries = []
+        for command in self.commands:
+            match command:
+                case Save(turn) if turn.status.over and turn.id in state.previews:
+                    self.deliveries += telling.closed_preview(turn, state.previews[turn.id])
+                case _:
+                    pass
+        said = telling.of(self.commands, goes_on=frozenset(t.id for t in self.going_on()))
+        self.deliveries += said.deliveries
+        return [
+            *(rows.release() if state.held else ()),
+            *rows_of(self.commands, self.runner.now()),
+            *said.rows,
+            *(rows.delivery(delivery) for delivery in self.deliveries),
+        ]
+
+    def undo(self) -> None:
+        self.runner.lanes.undo(self.mark)
+
+    def done(self) -> None:
+        self.runner.telling.deliver(self.state.released)
+        self.runner.carry_out(self.commands, self.deliveries)
+
+    def going_on(self) -> list[Turn]:
+        """Turns that a crash cut off and that are continued; one that was is not again."""
+        return [
+            command.turn
+            for command in self.commands
+            if self.goes_on
+            and isinstance(command, Tell)
+            and command.news is News.INTERRUPTED
+            and command.turn is not None
+            and command.turn.origin is not Origin.CONTINUE
+        ]
