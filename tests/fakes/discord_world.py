@@ -171,7 +171,7 @@ class World:
     ) -> Json:
         """A thread as it is there; telling it is the caller's."""
         now = iso()
-        made = {
+        made: Json = {
             "id": number or self.snow(),
             "type": kind,
             "guild_id": GUILD,
