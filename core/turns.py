@@ -348,6 +348,17 @@ class ResumeAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class DaySpent:
+    """Who has spent what a day allows, and whether all together have; it replaces the last one.
+
+    Nothing of these people starts, and what runs of them ends.
+    """
+
+    people: frozenset[str] = frozenset()
+    everybody: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DrainAsked:
     """Nothing new starts from now on."""
 
@@ -360,7 +371,8 @@ class DrainEnded:
 Event = (
     Arrived | Edited | SideAsked | AsideAsked | SteerAsked | SteerTaken | SteerRefused | StopAsked
     | SkipAsked | DropAsked | Prompted | Unsent | Asked | Answered | Finished | Ended
-    | Renewed | Configured | LimitsChanged | PauseAsked | ResumeAsked | DrainAsked | DrainEnded
+    | Renewed | Configured | LimitsChanged | PauseAsked | ResumeAsked | DaySpent | DrainAsked
+    | DrainEnded
 )  # fmt: skip
 
 
@@ -443,6 +455,7 @@ class Refusal(StrEnum):
     OVER = "over already"
     STOPPING = "stopping already"
     PAUSED = "paused"
+    SPENT = "spent"  # what a day allows
     DRAINING = "shutting down"
 
 

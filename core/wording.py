@@ -157,6 +157,11 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
                 f"Paused here, so {it} was not started. Ask again when an admin has let it go on, "
                 "or press *queue it* and it runs then."
             )
+        case Refusal.SPENT:
+            return (
+                f"What may be spent today is spent, so {it} was not started. Ask again tomorrow, "
+                "or press *queue it* and it runs then."
+            )
         case Refusal.DRAINING:
             return (
                 f"I am shutting down, so {it} was not started. Send it again in a minute, "
@@ -236,6 +241,8 @@ def _denied(reason: Refusal, turn: Turn | None) -> str:
                 f"Paused here; {it} keeps its place in the queue and runs when an admin "
                 "lets it go on."
             )
+        case Refusal.SPENT:
+            return f"What may be spent today is spent; {it} keeps its place and runs tomorrow."
         case Refusal.DRAINING:
             return f"I am restarting; {it} keeps its place and runs after that."
         case _:

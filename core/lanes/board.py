@@ -14,11 +14,12 @@ from typing import NewType
 
 from core.lanes.lane import Lane
 from core.lanes.slots import Slots
-from core.turns import EnginePause, LaneFacts, Limits, Turn
+from core.turns import DaySpent, EnginePause, LaneFacts, Limits, Turn
 from core.waiting import Entry, Line
 
 Mark = NewType("Mark", int)
 
+NOBODY = DaySpent()
 REMEMBERED = 4096  # idle lanes that are kept in memory
 
 
@@ -30,6 +31,7 @@ class Door:
     paused: bool = False
     engines: Mapping[str, EnginePause] = field(default_factory=dict)  # paused ones
     draining: bool = False
+    spent: DaySpent = NOBODY  # who has to wait for the next day
 
 
 class Board:

@@ -30,6 +30,8 @@ class Hold(StrEnum):
     LANE = "lane"
     ENGINE = "engine"
     ALL = "all"
+    PERSON_SPENT = "person spent"  # who asked first has spent what a day allows
+    ALL_SPENT = "all spent"
 
 
 @final

@@ -19,6 +19,7 @@ from core.turns import (
     Busy,
     Command,
     Configured,
+    DaySpent,
     DrainAsked,
     DrainEnded,
     EnginePause,
@@ -45,6 +46,7 @@ from core.turns import (
 from core.waiting import find, full, merged, queued, without
 
 AT_WORK = frozenset({Phase.STARTING, Phase.RUNNING})
+EVERYBODY = DaySpent(everybody=True)
 
 
 class Lanes:
@@ -67,10 +69,14 @@ class Lanes:
                 self._hold(event, step, paused=False)
             case LimitsChanged():
                 self._board.set_door(replace(self._board.door, limits=event.limits))
+            case DaySpent():
+                self._board.set_door(replace(self._board.door, spent=event))
+                self._cut_off(Stop(StopKind.BUDGET), step, event)
             case DrainAsked():
                 self._board.set_door(replace(self._board.door, draining=True))
             case DrainEnded():
-                self._drain_ended(step)
+                self._board.set_door(replace(self._board.door, draining=True))
+                self._cut_off(Stop(StopKind.DRAIN), step)
             case Renewed():
                 self._renewed(event, step)
             case Configured():
@@ -219,7 +225,7 @@ class Lanes:
         if not _is_message(turn):
             return Busy.QUEUE
         match event.busy:
-            case Busy.SIDE if self._no_side(lane, event.can_side):
+            case Busy.SIDE if self._no_side(lane, turn, event.can_side):
                 return Busy.QUEUE
             case Busy.STEER if steering.hindrance(
                 lane,
@@ -238,7 +244,7 @@ class Lanes:
 
     def _side_asked(self, event: SideAsked, step: Step) -> None:
         lane = self._board.lane(event.turn.lane, event.facts)
-        if reason := self._no_side(lane, event.can_side):
+        if reason := self._no_side(lane, event.turn, event.can_side):
             step.refuse(event.turn, reason)
         else:
             self._start_side(lane, event.turn, step)
@@ -251,17 +257,19 @@ class Lanes:
             step.deny(event.lane, event.person, Refusal.NOT_WAITING)
         elif turn.person != event.person and not event.admin:
             step.deny(event.lane, event.person, Refusal.NOT_YOURS, turn)
-        elif reason := self._no_side(lane, event.can_side and _is_message(turn)):
+        elif reason := self._no_side(lane, turn, event.can_side and _is_message(turn)):
             step.deny(event.lane, event.person, reason, turn)
         else:
             rest = replace(lane, waiting=without(lane.waiting, turn.id))
             self._start_side(rest, turn, step)
 
-    def _no_side(self, lane: Lane, can_side: bool) -> Refusal | None:
+    def _no_side(self, lane: Lane, turn: Turn, can_side: bool) -> Refusal | None:
         door = self._board.door
         if door.draining:
             return Refusal.DRAINING
-        if self._holds(lane):
+        if _meets(door.spent, turn):
+            return Refusal.SPENT
+        if any(hold is not Hold.PERSON_SPENT for hold in self._holds(lane)):
             return Refusal.PAUSED
         if not can_side:
             return Refusal.NO_SIDE
@@ -316,16 +324,18 @@ class Lanes:
             holds.append(Hold.ENGINE)
         if door.paused:
             holds.append(Hold.ALL)
+        if door.spent.everybody:
+            holds.append(Hold.ALL_SPENT)
+        elif lane.waiting and _meets(door.spent, lane.waiting[0]):
+            holds.append(Hold.PERSON_SPENT)
         return tuple(holds)
 
-    def _drain_ended(self, step: Step) -> None:
-        """What still runs is cut off; it ends as at a crash."""
-        cut = Stop(StopKind.DRAIN)
-        self._board.set_door(replace(self._board.door, draining=True))
+    def _cut_off(self, cut: Stop, step: Step, whose: DaySpent = EVERYBODY) -> None:
+        """Stop what runs of these people. At the end of a drain it ends as at a crash."""
         for before in self._board:
             after = before
             for turn in (before.main, *before.sides):
-                if turn is not None and turn.status in UNDER_WAY:
+                if turn is not None and turn.status in UNDER_WAY and _meets(whose, turn):
                     after = after.with_turn(stopping.stopped(turn, cut, step))
             if after is not before:
                 self._board.put(after)
@@ -366,6 +376,7 @@ class Lanes:
             board.slots.admit(lane.waiting[0], board.door.limits)
             and lane.facts.engine not in board.door.engines
             and board.slots.free(lane.facts.folder)
+            and not _meets(board.door.spent, lane.waiting[0])
         )
 
     def _start(self, lane: Lane, step: Step) -> None:
@@ -378,6 +389,10 @@ class Lanes:
 def _is_message(turn: Turn) -> bool:
     """Said by a person, for this lane's agent; not a job, a continued turn or a compaction."""
     return turn.origin is Origin.PERSON and turn.kind is Kind.MAIN
+
+
+def _meets(spent: DaySpent, turn: Turn) -> bool:
+    return spent.everybody or turn.person in spent.people
 
 
 def _started(lane: Lane, turn: Turn, step: Step) -> Turn:
