@@ -180,21 +180,20 @@ def _edit(fields: Json, reading: Reading) -> Read | None:
 
 def _press(fields: Json, me: Me) -> Read | None:
     pressed = next(iter(objects(fields, "actions")), None)
-    container = obj(fields, "container")
-    if pressed is None or string(pressed, "type") != "button":
+    container, shown = maybe(fields, "container") or {}, maybe(fields, "message") or {}
+    if pressed is None or string(pressed, "type") not in ("", "button"):
         return None
-    button = clean(string(pressed, "value"))
-    if not button or string(container, "type") != "message":  # a button of somewhere else
+    button = clean(string(pressed, "value") or string(pressed, "action_id"))
+    if not button or string(container, "type") not in ("", "message"):  # of somewhere else
         return None
-    channel = needed(obj(fields, "channel"), "id")
-    ts, shown = stamp(container, "message_ts"), maybe(fields, "message") or {}
+    channel = string(maybe(fields, "channel") or {}, "id") or needed(container, "channel_id")
+    ts = maybe_stamp(container, "message_ts") or stamp(shown, "ts")
     thread = maybe_stamp(shown, "thread_ts") or maybe_stamp(container, "thread_ts")
     user = obj(fields, "user")
     person = needed(user, "id")
     at = maybe_stamp(pressed, "action_ts")
-    trigger = string(fields, "trigger_id") or f"{ts}:{person}:{at}"
     press = Press(
-        identity=f"slack:{me.team}:press:{trigger}",
+        identity=_once(me, "press", fields, channel, ts, person, button, at),
         press=press_token(string(fields, "response_url"), channel, person, thread),
         address=Address("slack", channel, thread if not is_direct(channel) or thread != ts else ""),
         sender=f"slack:{person}",
@@ -211,7 +210,7 @@ def _command(fields: Json, reading: Reading) -> Message:
     channel, person = needed(fields, "channel_id"), needed(fields, "user_id")
     given = read(string(fields, "text"), reading.me.user, reading.name_of).text.lstrip("/!")
     return Message(
-        identity=f"slack:{reading.me.team}:command:{needed(fields, 'trigger_id')}",
+        identity=_once(reading.me, "command", fields, channel, person, given),
         message_id="",
         address=Address("slack", channel),
         sender=f"slack:{person}",
@@ -222,6 +221,15 @@ def _command(fields: Json, reading: Reading) -> Message:
         addressed=True,
         press=press_token(string(fields, "response_url"), channel, person, ""),
     )
+
+
+def _once(me: Me, kind: str, fields: Json, *about: str) -> str:
+    """The identity of what is no message. Each has a trigger of its own, and an address for its
+    answer; what it is about tells apart those of a Slack that repeats them.
+    """
+    trigger, url = string(fields, "trigger_id"), string(fields, "response_url")
+    told = hashlib.sha256(json.dumps([trigger, url, *about]).encode()).hexdigest()
+    return f"slack:{me.team}:{kind}:{told[:32]}"
 
 
 def press_token(response_url: str, channel: str, user: str, thread: str) -> str:

@@ -249,7 +249,7 @@ class TestCommandsAndPresses:
     def test_a_slash_command_is_one_of_ours(self, text: str, means: str) -> None:
         command = self.command(text)
         assert (command.text, command.addressed, command.sender) == (means, True, "slack:U0ANA")
-        assert command.identity == "slack:T0TEST:command:77.1"
+        assert command.identity.startswith("slack:T0TEST:command:")
         assert command.press
         assert command.message_id == ""
 
@@ -268,7 +268,51 @@ class TestCommandsAndPresses:
         assert isinstance(press, Press)
         assert (press.button, press.message_id, press.sender) == ("b:1", CHILD, "slack:U0ANA")
         assert press.address == Address("slack", "C0LAB", TS)
-        assert press.identity == "slack:T0TEST:press:78.1"
+        assert press.identity.startswith("slack:T0TEST:press:")
+
+    def test_what_repeats_its_trigger_is_told_apart_by_what_it_is_about(self) -> None:
+        shown = {"ts": CHILD, "thread_ts": TS}
+
+        def pressed(user: str, button: str, **more: object) -> Press:
+            body: dict[str, object] = {
+                "type": "block_actions", "user": {"id": user}, "channel": {"id": "C0LAB"},
+                "message": shown, "trigger_id": "x", "container": {"message_ts": CHILD},
+                "actions": [{"action_id": button}],
+            }  # fmt: skip
+            found = payload(body | more, READING)
+            assert found is not None
+            assert isinstance(found.incoming, Press)
+            return found.incoming
+
+        first = pressed("U0ANA", "b:1")
+        assert first.button == "b:1"
+        assert first.address == Address("slack", "C0LAB", TS)
+        assert pressed("U0ANA", "b:1").identity == first.identity
+        others = [
+            pressed("U0BEN", "b:1"),
+            pressed("U0ANA", "b:2"),
+            pressed("U0ANA", "b:1", trigger_id="y"),
+        ]
+        assert len({one.identity for one in [first, *others]}) == 4
+        assert self.command("status").identity == self.command("status").identity
+        assert self.command("status").identity != self.command("stop").identity
+
+    def test_a_press_needs_no_more_than_where_it_was_and_who_pressed(self) -> None:
+        body = {
+            "type": "block_actions", "user": {"id": "U0ANA"}, "actions": [{"value": "b:1"}],
+            "container": {"type": "message", "message_ts": CHILD, "channel_id": "C0LAB"},
+        }  # fmt: skip
+        found = payload(body, READING)
+        assert found is not None
+        assert isinstance(found.incoming, Press)
+        assert (found.incoming.button, found.incoming.message_id) == ("b:1", CHILD)
+
+    def test_a_command_without_a_trigger_is_one_all_the_same(self) -> None:
+        body = {"command": "/laneway", "text": "stop", "channel_id": "C0LAB", "user_id": "U0ANA"}
+        found = payload(body, READING)
+        assert found is not None
+        assert isinstance(found.incoming, Message)
+        assert found.incoming.text == "/stop"
 
 
 class TestMalformed:
