@@ -7,6 +7,7 @@ anything, and nothing here is executed: rows take effect when the unit that retu
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from core.messages import Address, Part
 from core.store.encoding import dump_data, dump_extra, dump_keyboard, dump_part
@@ -455,10 +456,13 @@ TIDIED_AT_ONCE = 2000
 def tidy(now: int) -> tuple[Row, ...]:
     """Delete what has served its time: a bounded number of each kind, so call it now and then."""
     old = {"before": now - KEPT, "limit": TIDIED_AT_ONCE}
+    day = datetime.fromtimestamp((now - KEPT) / 1000, UTC).date().isoformat()
     return (
         ("tidy.seen", old),
         ("tidy.buttons", old),
         ("tidy.unreadable", old),
         ("tidy.firings", old),
+        ("tidy.budgets", old),
+        ("tidy.spent", {"day": day, "limit": TIDIED_AT_ONCE}),
         ("tidy.pairings", {"before": now}),
     )

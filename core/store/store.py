@@ -64,6 +64,9 @@ class Ids:
     def job(self) -> int:
         return self._next("job")
 
+    def budget(self) -> int:
+        return self._next("budget")
+
 
 class Reader(Protocol):
     """Finds what is committed, by the name of a query."""
@@ -232,7 +235,7 @@ class Store:
 
     async def _count_ids(self) -> None:
         last = {}
-        for kind in ("turn", "message", "delivery", "approval", "rule", "job"):
+        for kind in ("turn", "message", "delivery", "approval", "rule", "job", "budget"):
             last[kind] = (await self._read(f"last.{kind}", {}))[0]["last"]
         self.ids = Ids(last)
 
