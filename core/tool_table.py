@@ -29,6 +29,9 @@ class Name(StrEnum):
     SET_TITLE = "set_title"
     READ_THREAD = "read_thread"
     QUEUE_FOR_MAIN = "queue_for_main"
+    SCHEDULE = "schedule"
+    LIST_JOBS = "list_jobs"
+    CANCEL_JOB = "cancel_job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,9 @@ _LIMIT = {
     "maximum": READ_MOST,
     "description": "How many messages, the newest of them (20).",
 }
+
+JOB_PROMPT_MOST = 2_000  # characters: a person reads it before agreeing
+JOB_MOST = 10**15
 
 TABLE = (
     _tool(
@@ -119,6 +125,37 @@ TABLE = (
         ("request",),
         main=False,
         side=True,
+    ),
+    _tool(
+        Name.SCHEDULE,
+        "Set up a job: at these times the prompt is given to the agent of this chat thread, with"
+        " the rights of the person you work for. A person may be asked to agree first.",
+        {
+            "when": _text(
+                "When, such as: every day at 09:00, every 15m, 0 9 * * 1-5, in 20m, tomorrow at"
+                " 8:00, 2026-12-24 18:00. A time zone may follow; else it is the person's.",
+                300,
+            ),
+            "prompt": _text("What shall be done then, in full.", JOB_PROMPT_MOST),
+            "request_id": _text(
+                "A name of your own for this job: a second call with it makes no second job.", 100
+            ),
+        },
+        ("when", "prompt"),
+    ),
+    _tool(
+        Name.LIST_JOBS,
+        "List the jobs of this chat thread: schedules, wake-ups and watches, with their next and"
+        " last times.",
+        {},
+        (),
+        side=True,
+    ),
+    _tool(
+        Name.CANCEL_JOB,
+        "End a job of this chat thread.",
+        {"id": {"type": "integer", "minimum": 1, "description": "The job's number."}},
+        ("id",),
     ),
 )
 TOOLS: Mapping[str, Tool] = {tool.spec.name: tool for tool in TABLE}

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from core.engines.base import ToolReply, ToolSpec
 from core.items import Item, Said, Take
+from core.job_tools import JobTools
 from core.messages import clean
 from core.outbox import Outbox
 from core.questions import Questions
@@ -27,7 +28,7 @@ from core.store.errors import StoreError
 from core.store.records import Delivery, DeliveryKind
 from core.store.store import Store
 from core.telling import Telling
-from core.tool_table import READ_MOST, TABLE, TOOLS, BadCall, Given, Name
+from core.tool_table import JOB_MOST, READ_MOST, TABLE, TOOLS, BadCall, Given, Name
 from core.turns import Kind, Turn
 
 log = logging.getLogger("laneway.tools")
@@ -84,6 +85,7 @@ class Tools:
         showing: Showing,
         outbox: Outbox,
         questions: Questions,
+        jobs: JobTools,
         spill: Path,
         url: str = "",
     ) -> None:
@@ -93,6 +95,7 @@ class Tools:
         self._showing = showing
         self._outbox = outbox
         self._questions = questions
+        self._jobs = jobs
         self._spill = spill
         self._key = secrets.token_bytes(32)
         self._seats: dict[str, Seat] = {}
@@ -170,6 +173,13 @@ class Tools:
                 return await self._read(seat.turn, given.number("limit", READ, READ_MOST))
             case Name.QUEUE_FOR_MAIN:
                 return await self._queue_up(seat, given.text("request"))
+            case Name.SCHEDULE:
+                return await self._schedule(seat, given)
+            case Name.LIST_JOBS:
+                return await self._jobs.listed(seat.turn)
+            case Name.CANCEL_JOB:
+                number = given.number("id", 1, JOB_MOST)
+                return await self._jobs.cancel(seat.turn, number, self._taking())
 
     async def _message(self, seat: Seat, text: str) -> str:
         self._count(seat)
@@ -199,14 +209,25 @@ class Tools:
 
     async def _ask(self, seat: Seat, question: str, options: Sequence[str]) -> str:
         self._count(seat)
+        chosen = await self._choice(seat, clean(question), [clean(one) for one in options])
+        return f"The answer is: {chosen}" if chosen is not None else "Nobody answered in time."
+
+    async def _choice(self, seat: Seat, question: str, options: Sequence[str]) -> str | None:
+        """Wait for a person; nothing is expected of the agent meanwhile."""
         seat.hold()
         try:
-            chosen = await self._questions.ask(
-                seat.turn, clean(question), [clean(one) for one in options], self._taking()
-            )
+            return await self._questions.ask(seat.turn, question, options, self._taking())
         finally:
             seat.release()
-        return f"The answer is: {chosen}" if chosen is not None else "Nobody answered in time."
+
+    async def _schedule(self, seat: Seat, given: Given) -> str:
+        async def confirm(question: str, options: Sequence[str]) -> str | None:
+            self._count(seat)
+            return await self._choice(seat, question, options)
+
+        when, prompt, request = map(given.text, ("when", "prompt", "request_id"))
+        taking = self._taking()
+        return await self._jobs.schedule(seat.turn, when, prompt, request, confirm, taking)
 
     async def _title(self, turn: Turn, title: str) -> str:
         named = " ".join(clean(title).split())

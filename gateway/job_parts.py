@@ -9,6 +9,7 @@ from core.alarm import Alarm, SchedulerAlarm
 from core.clock import Clock
 from core.firing import Firing
 from core.job_asking import JobLimits
+from core.job_tools import JobTools
 from core.jobs import Jobs, Spine
 from core.people import People
 from core.preparing import Defaults
@@ -37,6 +38,12 @@ def zone_name(settings: Settings) -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return "UTC"
     return name
+
+
+def make_job_tools(
+    settings: Settings, store: Store, people: People, showing: Showing, clock: Clock
+) -> JobTools:
+    return JobTools(store, people, showing, clock, job_limits(settings), zone_name(settings))
 
 
 def make_jobs(

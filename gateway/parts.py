@@ -46,7 +46,7 @@ from core.turns import Limits
 from core.undelivered import Undelivered
 from gateway.config import Settings
 from gateway.control import OWNER
-from gateway.job_parts import job_limits, make_jobs, zone_name
+from gateway.job_parts import job_limits, make_job_tools, make_jobs, zone_name
 from gateway.paths import APPROVALS, OUTGOING, PRIVATE
 from gateway.settings_table import Approvers, EngineName
 
@@ -263,7 +263,8 @@ def assemble(
     )
     spill = settings.home / OUTGOING
     listed = PriceList(settings.home, set(EngineName), clock.monotonic)
-    tools = Tools(store, telling, showing, outbox, questions, spill, tools_url)
+    job_tools = make_job_tools(settings, store, people, showing, clock)
+    tools = Tools(store, telling, showing, outbox, questions, job_tools, spill, tools_url)
     health = Health(clock, fallback(settings, engines))
     life = TurnLife(
         Preparing(store, engines, channel, defaults, clock, health),
@@ -288,6 +289,7 @@ def assemble(
         settings, store, people, frozenset(channels), showing, clock, defaults, runner, alarm
     )
     runner.on_over(jobs.over)
+    job_tools.changed = jobs.changed
     house = House(
         home=settings.home,
         engine=defaults.engine,

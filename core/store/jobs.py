@@ -140,7 +140,7 @@ async def job(store: Reader, job: int) -> Job | None:
 
 
 async def requested(store: Reader, lane: str, request: str) -> Job | None:
-    """The job that an agent made there under this name of its own."""
+    """The job that an agent made there under this name of its own, unless it has ended."""
     found = await store.fetch("job.by_request", lane=lane, request=request)
     return _job(found[0]) if found else None
 

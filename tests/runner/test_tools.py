@@ -281,7 +281,9 @@ async def test_a_side_answer_only_reads_and_hands_over_one_request(tmp_path: Pat
     async with Scene(tmp_path, engine) as scene:
         main = await working(scene)
         side = await working(scene, "/btw what about the tests?", who=BEN)
-        assert {spec.name for spec in tools(side).offered()} == {"read_thread", "queue_for_main"}
+        assert {spec.name for spec in tools(side).offered()} == {
+            "read_thread", "queue_for_main", "list_jobs"
+        }  # fmt: skip
         assert tools(side).token != tools(main).token
         assert (await tools(side).call("send_message", {"text": "no"})).failed
         assert not (await tools(side).call("queue_for_main", {"request": "run the tests"})).failed

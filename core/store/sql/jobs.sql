@@ -54,7 +54,8 @@ WHERE job = :job AND due = :due AND state = 'open';
 SELECT * FROM jobs WHERE id = :id;
 
 -- name: job.by_request
-SELECT * FROM jobs WHERE lane = :lane AND request = :request AND request <> '';
+SELECT * FROM jobs WHERE lane = :lane AND request = :request AND request <> ''
+    AND state IN ('active', 'paused');
 
 -- name: job.due
 -- Jobs with an instant that has come, or that somebody wants to run now.
