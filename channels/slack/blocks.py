@@ -16,7 +16,6 @@ from core.messages import Button, Keyboard, Part, Style, clean
 Block = dict[str, Any]
 
 TEXT_MOST = 3_900  # of chat.update, which takes less than chat.postMessage
-NOTICE_MOST = 1_000  # what a notification shows; with blocks the text is nothing else
 PLAIN_MOST = 8_000  # beside buttons; the JSON of all blocks may have about 13,000 signs
 BLOCKS_MOST, ROW_MOST, LABEL_MOST = 50, 25, 75
 _STYLES = {Style.PRIMARY: "primary", Style.SUCCESS: "primary", Style.DANGER: "danger"}
@@ -44,7 +43,7 @@ def content(part: Part, keyboard: Keyboard = ()) -> dict[str, object]:
         blocks = [plain_block(cut(text, PLAIN_MOST))]
     rows = _rows(keyboard)
     blocks = [*blocks[: BLOCKS_MOST - len(rows)], *rows]
-    return {"text": escape(cut(text, NOTICE_MOST)) if blocks else escape(text), "blocks": blocks}
+    return {"text": _fall_back(part, text), "blocks": blocks}
 
 
 def caption(part: Part | None, name: str, mark: str) -> list[Block]:
@@ -72,6 +71,20 @@ def plain_block(text: str) -> Block:
 
 def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _fall_back(part: Part, text: str) -> str:
+    """For notifications, and for whoever shows no blocks: all of it, as far as Slack takes it."""
+    if part.markup and text == part.text:
+        written = str(json.loads(part.markup)["text"])
+        if len(written) <= TEXT_MOST:
+            return written
+    written = escape(text)
+    if len(written) <= TEXT_MOST:
+        return written
+    head = written[: TEXT_MOST - 1]
+    sign = head.rfind("&", -len("&amp;"))
+    return (head[:sign] if sign >= 0 and ";" not in head[sign:] else head) + "…"
 
 
 def _shown(part: Part) -> tuple[str, list[Block]]:

@@ -72,6 +72,19 @@ class TestSending:
         assert call.fields["text"]
         assert call.fields["unfurl_links"] == "false"
 
+    async def test_the_text_to_fall_back_to_is_all_of_it_in_slacks_own_markup(
+        self, slack: Slack
+    ) -> None:
+        title = "**Title:** [here](https://example.org/a)\n\n"
+        parts = slack.channel.render(title + "word " * 1500)
+        for part in parts:
+            sent = await slack.channel.do(Send(DIRECT, part, ((Button("b:1", "OK"),),)))
+            await slack.channel.do(Revise(DIRECT, sent.message_id, part))
+        texts = [call.fields["text"] for call in slack.fake.called("chat.postMessage")]
+        assert texts[0].startswith("*Title:* <https://example.org/a|here>")
+        assert sum(text.count("word") for text in texts) == 1500
+        assert texts == [call.fields["text"] for call in slack.fake.called("chat.update")]
+
     @pytest.mark.parametrize("keyboard", [(), ((Button("b:1", "OK"),),)], ids=["bare", "buttons"])
     async def test_no_text_of_an_agent_can_ping(
         self, slack: Slack, keyboard: tuple[tuple[Button, ...], ...]
@@ -95,6 +108,9 @@ class TestSending:
     ) -> None:
         sent = await slack.channel.do(Send(DIRECT, Part("x")))
         await slack.channel.do(Revise(DIRECT, sent.message_id, Part("<" * length)))
+        (call,) = slack.fake.called("chat.update")
+        assert TEXT_MOST - 4 <= len(call.fields["text"]) <= TEXT_MOST
+        assert call.fields["text"].endswith("&lt;…")
         (text,) = slack.fake.texts(ANA_DM)
         assert text.startswith("<<<")
         assert len(text) >= min(length, 7_900)
