@@ -6,6 +6,7 @@ The effect of a command, its answer and its identity are one item. It must not k
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from core.arriving import Arriving
 from core.commands import scheduling
 from core.commands.base import Answer, Ask, JobsSeen, Looked, Needs, Shown, Situation, Values
 from core.commands.knowing import pairing_text
+from core.engines.base import Choices
 from core.ground import Ground
 from core.items import Item
 from core.lanes import Hold, LaneView
@@ -32,9 +34,11 @@ from core.store.records import (
     RuleRow,
 )
 from core.store.rows import Row
-from core.turns import EnginePause, Turn
+from core.turns import EnginePause, Kind, Turn
 from core.usage import Report, Used
 from core.wording import plain
+
+COMPACTION = "/compact"  # what such a turn is called in notices
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class Answering:
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
             return Answered(self.arriving.side(lane, said, message.identity, written), answer)
+        if answer.compact is not None:
+            return Answered(self._compaction(message, lane, answer, written), answer)
         item = self._item(message.identity, lane, answer, written)
         if message.files:
             text, kind = wording.FILE_NOT_TAKEN, DeliveryKind.COMMAND
@@ -128,6 +134,17 @@ class Answering:
             deliveries=deliveries,
         )
 
+    def _compaction(
+        self, message: Message, lane: LaneRow, answer: Answer, written: Sequence[Row]
+    ) -> Item:
+        """A turn of its own kind; what is said behind the command is what matters in it."""
+        said = self.arriving.row(message, lane, answer.compact or "", "")
+        said = replace(said, files=(), quote=None)
+        turn = replace(self.arriving.turn(lane, [said], kind=Kind.COMPACT), label=COMPACTION)
+        item = self._item(message.identity, lane, answer, written)
+        event = self.arriving.event(lane, turn)
+        return replace(item, event=event, messages=(replace(said, turn=turn.id),))
+
     def _lane(self, lane: LaneRow, new: bool) -> tuple[Row, ...]:
         if not new:
             return ()
@@ -143,6 +160,7 @@ class Answering:
         view = ground.spine.view(lane.id)
         session, answer, spent = "", "", Used()
         pauses: dict[str, PauseRow] = {}
+        offered = Choices()
         rules: tuple[RuleRow, ...] = ()
         if Needs.SESSION in needs:
             session = await self._session(lane, engine)
@@ -152,6 +170,8 @@ class Answering:
             spent = await usage.of_lane(store, lane.id)
         if Needs.PAUSES in needs:
             pauses = {row.scope: row for row in await reads.pauses(store)}
+        if Needs.CHOICES in needs:
+            offered = await ground.spine.choices(engine, lane.model)
         if Needs.RULES in needs:
             rules = tuple(row for row in await reads.always_rules(store) if row.lane == lane.id)
         return Situation(
@@ -172,6 +192,7 @@ class Answering:
             answer=answer,
             spent=spent,
             rules=rules,
+            choices=offered,
         )
 
     async def _usage(self, lane: LaneRow, person: Person, typed: str) -> Report | None:
@@ -224,7 +245,7 @@ class Answering:
     def _shown(self, turns: Sequence[Turn]) -> tuple[Shown, ...]:
         name = self.ground.people.name
         return tuple(
-            Shown(turn.id, turn.label, turn.person, name(turn.person), turn.arrived)
+            Shown(turn.id, turn.label, turn.person, name(turn.person), turn.arrived, turn.kind)
             for turn in turns
         )
 
@@ -271,7 +292,7 @@ def look_at(typed: str, home: Path) -> Looked:
         if path.exists() and not path.is_dir():
             return Looked(None, f"{plain(str(path))} is a file. Write the folder it lies in.")
         if not path.is_dir():
-            return Looked(None, f"There is no folder {plain(str(path))}. Make it first.")
+            return Looked(None, f"There is no folder {plain(str(path))}.{_beside(path)}")
     except (OSError, RuntimeError, ValueError):
         return Looked(None, "That folder cannot be looked at.")
     home = home.resolve()
@@ -285,3 +306,15 @@ def look_at(typed: str, home: Path) -> Looked:
     if path == own or (path.is_relative_to(home) and not path.is_relative_to(own)):
         return Looked(None, "That folder holds the gateway's own secrets. Choose another.")
     return Looked(path)
+
+
+def _beside(path: Path) -> str:
+    """Folders with nearly the same name, at the same place."""
+    try:
+        names = [one.name for one in path.parent.iterdir() if one.is_dir()]
+    except OSError:
+        names = []
+    near = difflib.get_close_matches(path.name, names, 3, 0.6)
+    if not near:
+        return " Make it first."
+    return f" Did you mean {' or '.join(plain(str(path.parent / name)) for name in near)}?"

@@ -14,7 +14,7 @@ from typing import Protocol
 from core import folders
 from core.channel import Channel, ChannelLimits
 from core.clock import Clock
-from core.engines.base import Abilities
+from core.engines.base import Abilities, Choices
 from core.items import Item
 from core.job_asking import JobLimits
 from core.lane_ids import channel_of, lane_id
@@ -45,6 +45,8 @@ class Spine(Protocol):
     def cancel_now(self, lane: str, stop: Stop, turn: int | None = None) -> None: ...
 
     def acting(self, engine: str) -> str: ...
+
+    async def choices(self, engine: str, model: str) -> Choices: ...
 
     def abilities(self, engine: str) -> Abilities: ...
 

@@ -98,7 +98,7 @@ class Preparing:
             lane=lane.id,
             turn=turn.id,
             folder=folder,
-            prompt=prompt.build(messages, group=not lane.direct),
+            prompt=prompt.build(messages, group=not lane.direct and turn.kind is not Kind.COMPACT),
             session=session,
             attachments=files,
             approvals=Approvals(lane.approvals) if lane.approvals else self._defaults.approvals,

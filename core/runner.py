@@ -148,7 +148,7 @@ class Runner:
 
     async def choices(self, engine: str, model: str) -> Choices:
         """What this engine can be set to, as far as it can tell at once."""
-        known = self._engines.get(engine)
+        known: object = self._engines.get(engine)
         if not isinstance(known, Offering):
             return Choices()
         try:

@@ -37,8 +37,30 @@ _TABLE = (
     ),
     Command("new", "a fresh session", Who.LANE, choosing.new),
     Command("busy", "what a message does while I work", Who.LANE, choosing.busy, "MODE"),
-    Command("model", "the model of this thread", Who.LANE, choosing.model, "NAME"),
-    Command("effort", "how hard the agent thinks", Who.LANE, choosing.effort, "LEVEL"),
+    Command(
+        "compact",
+        "shorten what the agent remembers",
+        Who.LANE,
+        choosing.compact,
+        "[WHAT MATTERS]",
+        needs=frozenset({Needs.SESSION}),
+    ),
+    Command(
+        "model",
+        "the model of this thread",
+        Who.LANE,
+        choosing.model,
+        "NAME",
+        needs=frozenset({Needs.CHOICES}),
+    ),
+    Command(
+        "effort",
+        "how hard the agent thinks",
+        Who.LANE,
+        choosing.effort,
+        "LEVEL",
+        needs=frozenset({Needs.CHOICES}),
+    ),
     Command("usage", "tokens and cost, here and yours", Who.ALL, knowing.usage, "[7d|all]"),
     Command("every", "a schedule", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
     Command("at", "something to do once, at a time", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
@@ -87,7 +109,7 @@ _TABLE = (
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
 # Of a later version; they say so, so that nobody takes them for misspelt.
-LATER = frozenset({"compact", "budget", "watch", "link"})
+LATER = frozenset({"budget", "watch", "link"})
 JOBS = frozenset({"every", "at", "in", "jobs", "job"})  # that look at jobs
 NAMES = frozenset(COMMANDS) | LATER | {"start"}
 

@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from core.engines.base import Abilities
+from core.engines.base import Abilities, Choices
 from core.job_asking import JobLimits
 from core.job_rules import Job
 from core.people import Person
@@ -21,7 +21,7 @@ from core.showing import Choice
 from core.store.jobs import FiringRow
 from core.store.records import LaneRow, RuleRow
 from core.store.rows import Row
-from core.turns import EnginePause, Event, LaneFacts, Turn
+from core.turns import EnginePause, Event, Kind, LaneFacts, Turn
 from core.usage import Report, Used
 
 
@@ -42,6 +42,7 @@ class Needs(Enum):
     ANSWER = "its last answer"
     PAUSES = "whether everything is paused"
     RULES = "what is allowed in it without asking"
+    CHOICES = "what its engine can be set to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Shown:
     person: str
     name: str
     since: int  # ms: of a running turn its start, of a waiting one its arrival
+    kind: Kind = Kind.MAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ class Situation:
     answer: str = ""  # the lane's last
     spent: Used = field(default_factory=Used)
     rules: tuple[RuleRow, ...] = ()  # "always here"
+    choices: Choices = field(default_factory=Choices)  # of its engine
     engages: bool = False
     listed: bool = True  # members may talk here
     folder: Looked = Looked()
@@ -148,6 +151,7 @@ class Answer:
     event: Event | None = None
     choices: tuple[Choice, ...] = ()
     side: str = ""  # a question for a side answer
+    compact: str | None = None  # a compaction begins; the text is what matters most in it
     title: str = ""  # the thread's new name on its platform
     reload: bool = False  # people or places changed
     jobs: bool = False  # jobs changed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from core import folders
 from core.cards import HASH_SHOWN, visible
@@ -18,7 +19,7 @@ from core.messages import Style
 from core.showing import Action, Choice
 from core.store import rows
 from core.store.records import RuleRow
-from core.turns import Busy, Configured, Renewed
+from core.turns import Busy, Configured, Kind, Renewed
 from core.wording import label, plain, quoted
 
 DEFAULT = "default"
@@ -27,6 +28,8 @@ EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _OFFERED_EFFORTS = ("low", "medium", "high")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,99}", re.ASCII)
 _TITLE_MOST = 120
+_LISTED_MOST = 30  # values that are named in a text
+_BUTTONS_MOST = 12
 REVOKE = "revoke"
 _RULES_SHOWN = 12
 _TITLES = {
@@ -67,11 +70,20 @@ def _shown(name: str, value: str, values: Sequence[str]) -> Answer:
 
 
 def _unknown(name: str, typed: str, values: Sequence[str]) -> Answer:
-    choices = ", ".join(plain(each) for each in values)
+    """What was typed is none of them: the nearest first, else all of them."""
     noun = _NOUNS.get(name, name)
+    said = f"There is no {noun} called {plain(typed[:40])} here."
+    lower = {value.lower(): value for value in values}
+    near = [lower[one] for one in get_close_matches(typed.lower(), lower, 3, 0.4)]
+    if near:
+        return Answer(
+            f"{said} Did you mean {' or '.join(map(plain, near))}? /{name} shows all of them.",
+            choices=_offer(name, near, ""),
+        )
+    listed = ", ".join(plain(each) for each in values[:_LISTED_MOST])
+    more = f" and {len(values) - _LISTED_MOST} more" if len(values) > _LISTED_MOST else ""
     return Answer(
-        f"There is no {noun} called {plain(typed[:40])} here. Choices: {choices}.",
-        choices=_offer(name, values, ""),
+        f"{said} Choices: {listed}{more}.", choices=_offer(name, values[:_BUTTONS_MOST], "")
     )
 
 
@@ -108,24 +120,56 @@ def engine(ask: Ask) -> Answer:
 
 def model(ask: Ask) -> Answer:
     here, typed = ask.here, ask.args
+    known, name = here.choices, plain(here.values.engine)
+    if not (known.models or known.open or known.like):
+        text = f"{name} offers no choice of model here."
+        if not here.lane.model or typed.lower() not in _BACK:
+            return Answer(text)
     if not typed:
-        return Answer(
-            f"Model of this thread: {plain(here.values.model) or DEFAULT}. Write its name behind "
-            f"the command as {plain(here.values.engine)} knows it, or {DEFAULT}.",
-            choices=_offer("model", (DEFAULT,), here.values.model or DEFAULT),
-        )
-    if typed != "-" and not _MODEL.fullmatch(typed):
+        return _models_shown(ask)
+    if typed.lower() in _BACK:
+        return _saved(ask, "model", "")
+    named = next((one for one in known.models if one.lower() == typed.lower()), None)
+    if named is not None:
+        return _saved(ask, "model", named)
+    if not _MODEL.fullmatch(typed):
         return Answer("That does not look like the name of a model: one word, without blanks.")
-    return _saved(ask, "model", "" if typed.lower() in _BACK else typed)
+    if known.open or any(word in typed.lower() for word in known.like):
+        return _saved(ask, "model", typed)
+    return _unknown("model", typed, (DEFAULT, *known.models))
+
+
+def _models_shown(ask: Ask) -> Answer:
+    here = ask.here
+    now, known = here.values.model or DEFAULT, here.choices
+    text = f"Model of this thread: {plain(now)}."
+    if not known.models:
+        return Answer(
+            f"{text} Write its name behind the command as {plain(here.values.engine)} knows it, "
+            f"or {DEFAULT}.",
+            choices=_offer("model", (DEFAULT,), now),
+        )
+    shown = (DEFAULT, *(one for one in known.models if one != DEFAULT))
+    listed = ", ".join(plain(one) for one in shown[:_LISTED_MOST])
+    more = f" and {len(shown) - _LISTED_MOST} more" if len(shown) > _LISTED_MOST else ""
+    return Answer(
+        f"{text} Choices: {listed}{more}.", choices=_offer("model", shown[:_BUTTONS_MOST], now)
+    )
 
 
 def effort(ask: Ask) -> Answer:
     here, typed = ask.here, ask.args.lower()
+    known = tuple(one for one in here.choices.efforts if one != DEFAULT)
     if not typed:
-        return _shown("effort", here.values.effort or DEFAULT, (DEFAULT, *_OFFERED_EFFORTS))
-    if typed not in (*_BACK, *EFFORTS):
-        return _unknown("effort", typed, (DEFAULT, *EFFORTS))
-    return _saved(ask, "effort", "" if typed in _BACK else typed)
+        offered = known or _OFFERED_EFFORTS
+        return _shown("effort", here.values.effort or DEFAULT, (DEFAULT, *offered))
+    taken = known or EFFORTS
+    if typed in _BACK:
+        return _saved(ask, "effort", "")
+    named = next((one for one in taken if one.lower() == typed), None)
+    if named is None:
+        return _unknown("effort", typed, (DEFAULT, *taken))
+    return _saved(ask, "effort", named)
 
 
 def approvals(ask: Ask) -> Answer:
@@ -201,7 +245,8 @@ def workspace(ask: Ask) -> Answer:
         where = plain(here.values.workspace) or "a folder of its own"
         return Answer(
             f"Workspace of this thread: {where}. Write a folder that exists behind the command, "
-            f"or {DEFAULT}."
+            f"or {DEFAULT}.",
+            choices=_offer("workspace", (DEFAULT,), "" if here.lane.workspace else DEFAULT),
         )
     lane = here.lane.id
     if typed.lower() == DEFAULT:
@@ -227,6 +272,23 @@ def new(ask: Ask) -> Answer:
     if ask.here.main is not None:
         text += " What runs now ends as it is."
     return Answer(text, event=Renewed(ask.here.lane.id, ask.here.facts))
+
+
+def compact(ask: Ask) -> Answer:
+    """A turn of its own kind. What waits or runs comes first: it may need what is remembered."""
+    here, name = ask.here, plain(ask.here.values.engine)
+    if not here.abilities.compact:
+        return Answer(
+            f"The agent here ({name}) cannot shorten its conversation. /new begins a fresh one."
+        )
+    if not here.session:
+        return Answer("There is nothing to shorten yet: the next message begins a conversation.")
+    ahead = (*((here.main,) if here.main else ()), *here.waiting)
+    if any(turn.kind is Kind.COMPACT for turn in ahead):
+        return Answer("That is on its way already.")
+    if here.main is not None or here.waiting:
+        return Answer("I shorten the conversation when its turn comes.", compact=ask.args)
+    return Answer("I shorten the conversation; that takes a moment.", compact=ask.args)
 
 
 def title(ask: Ask) -> Answer:

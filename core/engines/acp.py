@@ -16,10 +16,12 @@ from pathlib import Path
 from core.clock import Clock
 from core.engines.acp_run import AcpRun
 from core.engines.acp_session import Opened, greet, open_session, set_up
+from core.engines.acp_words import Choices as SessionChoices
 from core.engines.acp_words import Declared
 from core.engines.agents import AgentEngine, ToolServer, gateway_tools
 from core.engines.base import (
     Abilities,
+    Choices,
     EngineError,
     EngineUnready,
     Event,
@@ -77,6 +79,7 @@ class AcpEngine(AgentEngine[Opened]):
         )
         self._read_only_mode = read_only_mode
         self._abilities = abilities or Abilities(resume=True)
+        self._offers: SessionChoices | None = None
 
     @property
     def abilities(self) -> Abilities:
@@ -98,11 +101,21 @@ class AcpEngine(AgentEngine[Opened]):
         opened = await open_session(peer, found, request, self._servers(request))
         if opened.resumed and opened.spent is None:
             opened.spent = await asyncio.to_thread(self.totals.read, opened.session)
+        self._offers = opened.choices
         await self.set_up(opened, request)
         return opened
 
     async def set_up(self, opened: Opened, request: Request) -> None:
         await set_up(opened, request, self._read_only_mode)
+
+    async def choices(self, model: str = "") -> Choices:
+        """What the agent told at its newest session; before the first one nothing is known."""
+        if self._offers is None:
+            return Choices()
+        models, efforts = self._offers.model, self._offers.effort
+        return Choices(
+            models.values if models else (), efforts.values if efforts else (), open=False
+        )
 
     def now(self) -> int:
         return self._clock.now()

@@ -286,11 +286,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Models and efforts an engine knows of. ``open``: it may take others than these as well."""
+    """Models and efforts an engine knows of.
+
+    ``open``: it may take models that are not among these; else it takes, beside them, those that
+    hold one of the words in ``like``. Without any, and not open, there is no choice.
+    """
 
     models: Sequence[str] = ()
     efforts: Sequence[str] = ()
     open: bool = True
+    like: Sequence[str] = ()
 
 
 @runtime_checkable

@@ -14,14 +14,16 @@ from pathlib import Path
 
 from core.clock import Clock
 from core.engines.agents import AgentEngine, ToolServer, gateway_tools
-from core.engines.base import Abilities, EngineUnready, Finding, Request
+from core.engines.base import Abilities, Choices, EngineUnready, Finding, Request
 from core.engines.claude_ends import SIGN_IN
 from core.engines.claude_program import INSTALL
 from core.engines.claude_run import ClaudeRun
 from core.engines.claude_session import NEEDED, Talk
-from core.engines.claude_words import OWN_SOURCES, SWITCHES, arguments
+from core.engines.claude_words import EFFORTS, OWN_SOURCES, SWITCHES, Declared, arguments
 from core.engines.processes import Ledger
 
+ALIASES = ("default", "opus", "sonnet", "haiku")
+LIKE = ("claude", "arn:")  # how whole names of models look, whoever serves them
 ABILITIES = Abilities(resume=True, side=True, steer=True, compact=True, cost=True, images=True)
 
 
@@ -63,6 +65,7 @@ class ClaudeEngine(AgentEngine[Talk]):
             servers=servers,
         )
         self._private = tuple(private)
+        self.told: Declared | None = None  # at the newest hand-shake
 
     def run(self, request: Request) -> ClaudeRun:
         return ClaudeRun(self, request)
@@ -113,6 +116,13 @@ class ClaudeEngine(AgentEngine[Talk]):
         if self._servers(request):
             with contextlib.suppress(OSError):
                 self._servers_file(request, fresh).unlink(missing_ok=True)
+
+    async def choices(self, model: str = "") -> Choices:
+        """What the program told at its newest hand-shake; before that, what it always has."""
+        if self.told is None:
+            return Choices(ALIASES, EFFORTS, open=False, like=LIKE)
+        models = [value for value, _, _ in self.told.models] or list(ALIASES)
+        return Choices(models, self.told.efforts(model.lower()), open=False, like=LIKE)
 
     def now(self) -> int:
         return self._clock.now()

@@ -73,6 +73,7 @@ async def open_talk(peer: ClaudePeer, request: Request, fresh: str, engine: Clau
             raise EngineUnready(TOO_OLD, ends.REQUEST) from gone
         raise
     found, setup = declared(response), Setup.of(request)
+    engine.told = found
     if request.read_only and found.version and not found.current:
         raise EngineUnready(TOO_OLD, ends.REQUEST)
     _check_effort(found, setup)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.clock import Clock
-from core.engines.acp_plain import items, mapping, name
-from core.engines.base import Abilities, Finding, Request
+from core.engines.acp_plain import Json, items, mapping, name
+from core.engines.base import Abilities, Choices, Finding, Request
 from core.engines.openai_http_history import Histories
 from core.engines.openai_http_run import ChatRun
 from core.engines.openai_http_server import Lost, NotSent, Server
@@ -25,6 +25,9 @@ from core.engines.workspace_tools import Tool, Tools, reading_tools, with_toolbo
 BASE_FIX = "Check LANEWAY_OPENAI_BASE_URL; it mostly ends in /v1."
 KEY_FIX = "Check LANEWAY_OPENAI_API_KEY."
 MODEL_FIX = "Set LANEWAY_OPENAI_MODEL to one that the server has, like {some}."
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh")
+LISTED_FOR = 300.0  # seconds a server's list of models counts
+LISTS_WITHIN = 1.0  # seconds it has to tell it, while a command waits
 NAMED = 5  # models that are named when the one that is set is not there
 
 
@@ -60,6 +63,8 @@ class ChatEngine:
         self._busy: set[str] = set()  # lanes and sessions with a running turn
         self._closed = False
         self._tools = tools
+        self._listed: list[str] | None = None  # models of the server
+        self._listed_at = 0.0
         self.clock = clock
         self.model = model
         self.bounds = bounds
@@ -102,6 +107,21 @@ class ChatEngine:
         """Those that look at files, and what the gateway offers the turn."""
         return with_toolbox(self._tools(request), request)
 
+    async def choices(self, model: str = "") -> Choices:
+        """The server's own list, asked for now and then; a server may tell none."""
+        now = self.clock.monotonic()
+        if self._listed is None or now - self._listed_at >= LISTED_FOR:
+            try:
+                async with asyncio.timeout(LISTS_WITHIN):
+                    self._listed = models_of(parsed(await self.server.get("/models")))
+                    self._listed_at = now
+            except (TimeoutError, NotSent, Lost, Refused):
+                return Choices(efforts=EFFORTS)
+        models = list(self._listed)
+        if self.model and models and self.model not in models:
+            models.insert(0, self.model)
+        return Choices(models, EFFORTS, open=not models)
+
     # The doctor -------------------------------------------------------------------------------
 
     async def check(self) -> Sequence[Finding]:
@@ -122,8 +142,7 @@ class ChatEngine:
         if listed is None:
             told = f"{self.server.host} answers with something else than JSON"
             return [Finding(reached, False, told, BASE_FIX)]
-        found = items(listed.get("data")) or items(listed.get("models"))
-        models = [name(mapping(one).get("id")) or name(mapping(one).get("name")) for one in found]
+        models = models_of(listed)
         return [
             Finding(reached, True, self.server.host),
             Finding(key, True, "accepted"),
@@ -140,6 +159,13 @@ class ChatEngine:
             fix = MODEL_FIX.format(some=", ".join(models[:NAMED]))
             return [Finding(title, False, f"the server does not have {self.model}", fix)]
         return [Finding(title, True, self.model if models else f"{self.model}, not proven")]
+
+
+def models_of(listed: Json | None) -> list[str]:
+    """The names in a server's list of models; some call it one way, some another."""
+    found = items((listed or {}).get("data")) or items((listed or {}).get("models"))
+    named = (name(mapping(one).get("id")) or name(mapping(one).get("name")) for one in found)
+    return [one for one in named if one]
 
 
 __all__ = ["Bounds", "ChatEngine"]

@@ -52,7 +52,7 @@ def test_every_command_of_this_version_is_in_the_table() -> None:
     assert set(COMMANDS) == {
         "help", "status", "stop", "skip", "queue", "drop", "btw", "busy", "new", "engine", "model",
         "effort", "approvals", "workspace", "title", "again", "listen", "pause", "resume", "zone",
-        "whoami", "usage", "every", "at", "in", "jobs", "job",
+        "whoami", "usage", "compact", "every", "at", "in", "jobs", "job",
     }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ async def test_the_nearest_names_have_the_sign_that_was_typed(scene: Scene) -> N
     assert "/" not in scene.said[0]
 
 
-@pytest.mark.parametrize("text", ["/compact", "!budget 1", "/watch url x"])
+@pytest.mark.parametrize("text", ["!budget 1", "/watch url x"])
 async def test_a_command_of_a_later_version_says_so(scene: Scene, text: str) -> None:
     await scene.say(text)
     assert "is not part of this version yet" in scene.said[0]
@@ -340,7 +340,7 @@ async def test_pause_all_holds_every_lane_and_is_stored(scene: Scene) -> None:
 async def test_busy_is_saved_and_used_for_the_next_message(scene: Scene) -> None:
     await scene.say("/busy")
     assert set(scene.buttons()) == set(Busy)
-    await scene.say("/busy sometimes")
+    await scene.say("/busy zzz")
     assert "Choices" in scene.said[-1]
     await scene.say("/busy collect")
     await scene.say("runs")

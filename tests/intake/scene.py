@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.channel import Action, ChannelLimits, Connection, Done, Intake
-from core.engines.base import Abilities
+from core.engines.base import Abilities, Choices
 from core.ground import Ground, House
 from core.intake import Intake as CoreIntake
 from core.items import Item, content
@@ -80,6 +80,7 @@ class Rules:
     deliveries: list[Delivery] = field(default_factory=list)
     cancelled: list[tuple[str, Stop, int | None]] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
+    offered: Choices = field(default_factory=Choices)  # what engines can be set to
     stuck: asyncio.Event | None = None  # set by a test: the disk does not answer before this
 
     async def take(self, *items: Item) -> list[bool]:
@@ -117,6 +118,9 @@ class Rules:
 
     def cancel_now(self, lane: str, stop: Stop, turn: int | None = None) -> None:
         self.cancelled.append((lane, stop, turn))
+
+    async def choices(self, engine: str, model: str) -> Choices:
+        return self.offered
 
     def acting(self, engine: str) -> str:
         return engine
