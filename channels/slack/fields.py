@@ -1,61 +1,21 @@
 """Typed access to the JSON of an event, and times as Slack writes them.
 
-Absent optional fields have a default; a field of the wrong type is Malformed, whatever it is.
 Pure. It must not know what the fields mean.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import cast
 
-Json = Mapping[str, object]
+from channels.fields import Json as Json
+from channels.fields import Malformed as Malformed
+from channels.fields import as_object as as_object
+from channels.fields import maybe as maybe
+from channels.fields import obj as obj
+from channels.fields import objects as objects
+from channels.fields import string as string
+
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
-
-
-class Malformed(ValueError):
-    """An event does not have the shape that Slack promises."""
-
-
-def as_object(value: object, what: str) -> Json:
-    """The value as a JSON object."""
-    if not isinstance(value, dict):
-        raise Malformed(f"{what} is no object")
-    return cast(Json, value)
-
-
-def obj(parent: Json, key: str) -> Json:
-    """A field that must be there and be an object."""
-    if key not in parent:
-        raise Malformed(f"{key} is missing")
-    return as_object(parent[key], key)
-
-
-def maybe(parent: Json, key: str) -> Json | None:
-    """An object, if the field is there."""
-    value = parent.get(key)
-    return None if value is None else as_object(value, key)
-
-
-def objects(parent: Json, key: str) -> list[Json]:
-    """A list of objects; none when the field is absent."""
-    value = parent.get(key)
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise Malformed(f"{key} is no list")
-    return [as_object(item, f"an item of {key}") for item in value]
-
-
-def string(parent: Json, key: str) -> str:
-    """Text; empty when the field is absent."""
-    value = parent.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise Malformed(f"{key} is no text")
-    return value
 
 
 def needed(parent: Json, key: str) -> str:
