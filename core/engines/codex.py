@@ -115,7 +115,21 @@ class CodexEngine(AgentEngine[Thread]):
 
     async def check(self) -> Sequence[Finding]:
         findings, opened = await self.tried(INSTALL, lambda request: self.run(request).try_out())
-        return [*findings, *(self._told(opened.declared) if opened else ())]
+        if opened is None:
+            return findings
+        return [*findings, *self._told(opened.declared), await self._on_the_side()]
+
+    async def _on_the_side(self) -> Finding:
+        """Whether it can be held to reading only."""
+
+        async def side(request: Request) -> Thread:
+            return await self.run(replace(request, read_only=True)).try_out()
+
+        (*_, last), opened = await self.tried(INSTALL, side)
+        title = "codex: side answers"
+        if opened is None:
+            return Finding(title, False, "none", last.fix)
+        return Finding(title, True, "it can be held to reading only")
 
     def _told(self, found: Declared) -> list[Finding]:
         known = ", ".join(model.name for model in found.models)

@@ -86,6 +86,6 @@ def _limited(error: Json, limits: Json, now: int) -> str:
         or window.get("remainingPercent") == 0
     ]
     known = [end for end in ends if end is not None]
-    own = re.search(r"try again (?:at|in) ([^.\n]{2,60})", words(error.get("message")))
+    own = re.search(r"try again (?:at|in) ([^.\n]{2,60})", words(error.get("message")), re.I)
     told = f" (it says: try again {own[0][10:].strip()})" if own else ""
     return reached("The account that Codex uses", max(known, default=None), now, told)

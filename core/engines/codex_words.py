@@ -27,6 +27,7 @@ SWITCHED_OFF = (
 # And for a side answer, whatever could run, write, or look outside of the workspace.
 READING_ONLY = ("shell_tool", "unified_exec", "view_image", "image_generation")
 SHELL = "shell_tool"
+PARSED_MOST = 50_000  # characters of a command that its shell is looked for in
 PROFILE = "laneway"  # our set of permissions, by its name there
 HANDED_ON = ("HOME", "PATH", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR")
 POLICY = {Approvals.ASK: "untrusted", Approvals.AUTO: "on-request", Approvals.FULL: "untrusted"}
@@ -206,6 +207,8 @@ def title_of(item: Json, folder: Path) -> str:
 def script(command: object) -> str:
     """A command without the shell that is started for it; anything else as it came."""
     text = as_sent(command)
+    if len(text) > PARSED_MOST:
+        return text
     try:
         words = shlex.split(text)
     except ValueError:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.contracts.engine_contract import processes_of
 from tests.engines import chats as chat_scenes
-from tests.engines import claude_scenes, scenes
+from tests.engines import claude_scenes, codex_scenes, scenes
 from tests.fakes.openai_server import ChatServer
 
 
@@ -55,6 +55,25 @@ async def claude(tmp_path: Path) -> AsyncIterator[claude_scenes.Make]:
     def scene(*options: str, **settings: Any) -> claude_scenes.Scene:
         engine = claude_scenes.engine(home, *options, **settings)
         made.append(claude_scenes.Scene(home, folder, engine))
+        return made[-1]
+
+    yield scene
+    for one in made:
+        await one.engine.close()
+    assert processes_of(home) == []
+
+
+@pytest.fixture
+async def codex(tmp_path: Path) -> AsyncIterator[codex_scenes.Make]:
+    """The same for the scripted Codex."""
+    home, folder = tmp_path / "home", tmp_path / "workspace"
+    home.mkdir()
+    folder.mkdir()
+    made: list[codex_scenes.Scene] = []
+
+    def scene(*options: str, **settings: Any) -> codex_scenes.Scene:
+        engine = codex_scenes.engine(home, *options, **settings)
+        made.append(codex_scenes.Scene(home, folder, engine))
         return made[-1]
 
     yield scene
