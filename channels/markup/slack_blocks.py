@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from channels.markup.styled import Kind, Span, Styled
-from channels.markup.writing import Piece, pieces
+from channels.markup.writing import APART, Piece, pieces
 
 Element = dict[str, Any]
 
@@ -20,6 +20,7 @@ _DEEPEST = 8  # Slack indents no further
 _ADDRESS = re.compile(
     r"https?://[^\s\0-\x1f<>`\"|\\\[\]]*[^\s\0-\x1f<>`\"|\\\[\].,;:!?'*_~()]", re.IGNORECASE
 )
+_ENTITY = re.compile(r"<(?=[!@#])")
 _INDENTED = re.compile(r"\n +")
 _LANGUAGE = re.compile(
     "c|cpp|csharp|css|diff|dockerfile|go|html|java|javascript|json|kotlin|markdown|php|python|ruby"
@@ -39,6 +40,13 @@ def rich_text(styled: Styled) -> list[Element]:
     for piece in pieces(styled):
         builder.add(piece)
     return [{"type": "rich_text", "elements": builder.done()}]
+
+
+def quiet(text: str) -> str:
+    """Running text in which nothing names anybody, not even for those (bridges, mail, exports)
+    that read rich text as if it were mrkdwn.
+    """
+    return _ENTITY.sub(f"<{APART}", text)
 
 
 class _Builder:
@@ -137,7 +145,7 @@ def _elements(text: str, piece: Piece, plain: bool) -> Iterator[Element]:
         return
     style = {_STYLES[span.kind]: True for span in piece.spans if span.kind in _STYLES}
     if link := piece.span(Kind.LINK):
-        yield _link(link.detail, " ".join(text.split()) or link.detail, style)
+        yield _link(link.detail, quiet(" ".join(text.split())) or link.detail, style)
     elif "code" in style:
         yield _text(text, style)
     else:
@@ -149,11 +157,11 @@ def _with_addresses(text: str, style: dict[str, bool]) -> Iterator[Element]:
     done = 0
     for found in _ADDRESS.finditer(text):
         if done < found.start():
-            yield _text(text[done : found.start()], style)
+            yield _text(quiet(text[done : found.start()]), style)
         yield _link(found[0], found[0], style)
         done = found.end()
     if done < len(text):
-        yield _text(text[done:], style)
+        yield _text(quiet(text[done:]), style)
 
 
 def _link(target: str, label: str, style: dict[str, bool]) -> Element:

@@ -10,6 +10,7 @@ import unicodedata
 from typing import Any
 
 from channels.markup import slack as markup
+from channels.markup.slack_blocks import quiet
 from channels.slack.text import escape, visible
 from core.messages import Button, Keyboard, Part, Style, clean
 
@@ -65,7 +66,7 @@ def comment(part: Part | None) -> str | None:
 
 def plain_block(text: str) -> Block:
     """Text that is shown as it is: nothing in it is read as markup."""
-    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": quiet(text)}]}
     return {"type": "rich_text", "elements": [section]}
 
 
