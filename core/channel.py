@@ -21,6 +21,8 @@ class ChannelLimits:
     preview_every_group: float = 3.0
     preview_text: int = 3800  # units of the platform's own counting, shown while a turn works
     preview_footer: bool = True  # a line under the preview that says what is going on
+    stream_text: int = 0  # characters that Stream can show of a growing text; 0: there is none
+    stream_every: float = 1.0
     typing_every: float = 4.0  # 0: the platform has no typing sign
     file_in: int = 20_000_000
     file_out: int = 50_000_000
@@ -34,6 +36,7 @@ class ChannelLimits:
     threads_share_rate: bool = True  # else ``group_rate`` is that of each thread
     idempotent_sends: bool = False  # a Send repeated with the same nonce makes no second message
     finds_sends: bool = False  # Find can tell whether a send arrived
+    recalls: bool = False  # Recall can read what was said in a thread before
     edits: bool = True
     buttons: bool = True
     stop_button: bool = True  # below previews; a terminal has its keyboard for that
@@ -75,6 +78,25 @@ class Revise:
 
 
 @dataclass(frozen=True, slots=True)
+class Stream:
+    """Show how far a turn is; only where the limits have ``stream_text``.
+
+    Once a message was made of it, later ones name it in ``message_id``. The channel decides each
+    time how it is shown: as a text of its own that grows, or like any message by ``part`` and
+    ``keyboard``; or not yet, and then ``Done.message_id`` stays empty. A Revise or Delete of the
+    message ends it.
+    """
+
+    address: Address
+    message_id: str
+    text: str  # all of the turn's Markdown so far; empty while there is none
+    part: Part  # the same as a frame
+    keyboard: Keyboard = ()
+    person: str = ""  # for whom the turn works
+    nonce: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     address: Address
     message_id: str
@@ -100,11 +122,12 @@ class Retitle:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPress:
-    """What the person who pressed sees, and nobody else."""
+    """What the person who pressed sees, and nobody else. ``parts`` are rendered, and come first."""
 
     press: str
     text: str = ""
     alert: bool = False
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +138,7 @@ class OpenThread:
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """Look for the message that an uncertain Send or SendFile with this nonce may have made.
+    """Look for the message that an uncertain call with this nonce may have made.
 
     ``Done.message_id`` is empty when the message is certainly not there.
     """
@@ -123,10 +146,42 @@ class Find:
     address: Address
     nonce: str
     since: int  # ms; it was not sent before
+    streamed: bool = False  # it was asked for by a Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Read what was said in a thread before a message: how it began, and the last ``most``.
+
+    Our own words are left out; of the thread's first message it is told even if it is ours.
+    """
+
+    address: Address
+    before: str  # the message's id
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of those that Recall reads."""
+
+    author: str  # a name
+    text: str
 
 
 Action = (
-    Send | SendFile | Revise | Delete | Typing | React | Retitle | AnswerPress | OpenThread | Find
+    Send
+    | SendFile
+    | Revise
+    | Stream
+    | Delete
+    | Typing
+    | React
+    | Retitle
+    | AnswerPress
+    | OpenThread
+    | Find
+    | Recall
 )
 
 
@@ -135,6 +190,8 @@ class Done:
     """An action that took effect; ``message_id`` is set where it made a message or a thread."""
 
     message_id: str = ""
+    growing: bool = False  # of a Stream: its message goes on growing by itself
+    said: tuple[Said, ...] = ()  # of a Recall, oldest first
 
 
 class SendError(Exception):

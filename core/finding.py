@@ -30,7 +30,9 @@ def repeatable(limits: ChannelLimits, age: float) -> bool:
     return limits.idempotent_sends and 0 <= age < NONCE_TIME
 
 
-async def found(calls: Calls, place: Place, nonce: str, created_at: int) -> str:
+async def found(
+    calls: Calls, place: Place, nonce: str, created_at: int, streamed: bool = False
+) -> str:
     """The id of the message that came of it; empty: none did. Raises SendError."""
-    since = created_at - CLOCKS_APART
-    return (await calls.do(place.channel, Find(place.address, nonce, since))).message_id
+    find = Find(place.address, nonce, created_at - CLOCKS_APART, streamed)
+    return (await calls.do(place.channel, find)).message_id

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 
 from core.calls import Broke, Calls, Place, Unreachable
 from core.channel import (
+    Action,
     ChatMoved,
     MessageGone,
     NotSent,
@@ -22,12 +23,13 @@ from core.channel import (
     Revise,
     Send,
     SendError,
+    Stream,
     Uncertain,
 )
 from core.finding import FIND_AFTER, found, repeatable
 from core.messages import Keyboard, Part
 from core.rates import Rank
-from core.shown import Fate, Preview, Remains, removal
+from core.shown import Fate, Growing, Preview, Remains, removal
 from core.store import rows
 from core.store.records import Delivery, DeliveryKind, DeliveryState
 from core.store.rows import Row
@@ -83,7 +85,15 @@ class Previews:
             if preview := previews.pop(turn, None):
                 self._take_away(preview)
 
-    def show(self, turn: int, lane: str, text: str, footer: str, keyboard: Keyboard = ()) -> None:
+    def show(
+        self,
+        turn: int,
+        lane: str,
+        text: str,
+        footer: str,
+        keyboard: Keyboard = (),
+        growing: Growing | None = None,
+    ) -> None:
         """The newest frame; earlier ones that were not shown yet are dropped."""
         preview = self._by_turn.get(turn)
         if preview is None:
@@ -91,6 +101,7 @@ class Previews:
         if preview.closed or preview.ended or self._calls.group is None:
             return
         preview.text, preview.footer, preview.keyboard = text, footer, keyboard
+        preview.growing = growing
         self._go_on(preview)
 
     def shows(self, turn: int) -> bool:
@@ -117,7 +128,7 @@ class Previews:
         if row.turn is not None:
             doubted = Preview(
                 row.turn, row.lane, fate=Fate.DOUBT, row=row.id, created_at=row.created_at,
-                closed=True, not_before=self._clock.monotonic() + FIND_AFTER,
+                closed=True, not_before=self._clock.monotonic() + FIND_AFTER, streamed=True,
             )  # fmt: skip
             other = self._by_turn.get(row.turn, doubted)
             self._by_turn[row.turn] = max(doubted, other, key=lambda one: one.row)
@@ -268,7 +279,9 @@ class Previews:
 
     async def _ask(self, preview: Preview, place: Place) -> None:
         try:
-            message_id = await found(self._calls, place, preview.nonce, preview.created_at)
+            message_id = await found(
+                self._calls, place, preview.nonce, preview.created_at, preview.streamed
+            )
         except RateLimited as limited:
             place.hold(limited)
         except SendError as error:
@@ -325,32 +338,43 @@ class Previews:
         frame = preview.frame
         if not preview.message_id and not await self._announce(preview, place):
             return
-        limits = place.channel.limits
-        every = limits.preview_every_direct if place.direct else limits.preview_every_group
-        preview.not_before = self._clock.monotonic() + every
-        part = Part(frame)
+        preview.not_before = self._clock.monotonic() + _pace(place, preview.growing)
         preview.calling = True
         try:
-            if preview.message_id:
-                revise = Revise(place.address, preview.message_id, part, preview.keyboard)
-                await self._calls.do(place.channel, revise)
-            else:
-                preview.began = preview.began or self._clock.monotonic()
-                send = Send(place.address, part, preview.keyboard, nonce=preview.nonce)
-                done = await self._calls.do(place.channel, send)
-                if preview.fate is Fate.UNKNOWN:
-                    frame = ""  # the message of an earlier try may be older
+            done = await self._calls.do(place.channel, self._call(preview, place, Part(frame)))
+            if preview.fate is Fate.UNKNOWN:
+                frame = ""  # the message of an earlier try may be older
+            if done.message_id and not preview.message_id:
                 preview.message_id, preview.place = done.message_id, place.address.place
                 preview.fate = Fate.SHOWN
+            if preview.growing and done.message_id and not done.growing:
+                slower = self._clock.monotonic() + _pace(place, None)
+                preview.not_before = max(preview.not_before, slower)
         except SendError as error:
             preview.calling = False
             await self._failed(preview, place, error)
         else:
             preview.calling = False
             preview.shown, preview.failures, preview.late = frame, 0, False
-            await self._record(preview)
+            if preview.message_id:
+                await self._record(preview)
         finally:
             preview.calling = False
+
+    def _call(self, preview: Preview, place: Place, part: Part) -> Action:
+        """The first makes the message, all others change it."""
+        address, keyboard, growing = place.address, preview.keyboard, preview.growing
+        if not preview.message_id:
+            preview.began = preview.began or self._clock.monotonic()
+            preview.streamed = preview.streamed or growing is not None
+        if growing is not None:
+            return Stream(
+                address, preview.message_id, growing.text, part, keyboard, growing.person,
+                preview.nonce,
+            )  # fmt: skip
+        if preview.message_id:
+            return Revise(address, preview.message_id, part, keyboard)
+        return Send(address, part, keyboard, nonce=preview.nonce)
 
     async def _announce(self, preview: Preview, place: Place) -> bool:
         """Mark the first send before it is made. False: not now, after all."""
@@ -420,3 +444,11 @@ class Previews:
         closed = [turn for turn, preview in self._by_turn.items() if preview.closed]
         for turn in closed[: max(0, len(closed) - CLOSED_KEPT)]:
             del self._by_turn[turn]
+
+
+def _pace(place: Place, growing: Growing | None) -> float:
+    """Seconds between two frames there."""
+    limits = place.channel.limits
+    if growing is not None:
+        return limits.stream_every
+    return limits.preview_every_direct if place.direct else limits.preview_every_group

@@ -14,6 +14,7 @@ from core.clock import Clock
 from core.engines.base import Event
 from core.messages import Keyboard
 from core.preview import Frame, Progress
+from core.shown import Growing
 
 # Both are never longer than the platform's own pace.
 AT_ONCE = 0.1  # seconds to the first typing sign; nobody sees that, a quick answer needs none
@@ -27,7 +28,13 @@ class Screen(Protocol):
     """The side of the outbox that a running turn uses."""
 
     def preview(
-        self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
+        self,
+        turn: int,
+        lane: str,
+        text: str,
+        footer: str = "",
+        keyboard: Keyboard = (),
+        growing: Growing | None = None,
     ) -> None: ...
 
     def begin_preview(self, turn: int) -> None: ...
@@ -54,16 +61,19 @@ class Live:
         clock: Clock,
         previews: bool,
         keyboard: Keyboard = (),
+        person: str = "",
     ) -> None:
         self._turn = turn
         self._lane = lane
         self._limits = limits
-        self._every = limits.preview_every_direct if direct else limits.preview_every_group
+        every = limits.preview_every_direct if direct else limits.preview_every_group
+        self._every = min(every, limits.stream_every) if limits.stream_text else every
         self._outbox = outbox
         self._clock = clock
         self._previews = previews and limits.edits
         self._keyboard = keyboard
-        self._progress = Progress(limits.preview_text, limits.preview_footer)
+        self._person = person
+        self._progress = Progress(limits.preview_text, limits.preview_footer, limits.stream_text)
         self._changed = asyncio.Event()
         self._began = clock.monotonic()
         self._words_at: float | None = None
@@ -156,7 +166,10 @@ class Live:
         frame = self._progress.frame(now - self._began)
         if frame.shown and frame != self._shown:
             self._shown, self._shown_at = frame, now
-            self._outbox.preview(self._turn, self._lane, frame.text, frame.footer, self._keyboard)
+            growing = None if frame.whole is None else Growing(frame.whole, self._person)
+            self._outbox.preview(
+                self._turn, self._lane, frame.text, frame.footer, self._keyboard, growing
+            )
 
     def _due(self) -> float | None:
         """When the next frame may be shown; None: not yet known, there is nothing to show."""

@@ -23,7 +23,7 @@ from core.frames import Previews
 from core.guard import fault_of
 from core.messages import Address, Keyboard, Receipt, clean
 from core.rates import Rank, Ticket
-from core.shown import removal
+from core.shown import Growing, removal
 from core.signs import Signs
 from core.store import reads, rows
 from core.store.records import (
@@ -116,10 +116,16 @@ class Outbox:
                 self._hurry(line, line.ticket)
 
     def preview(
-        self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
+        self,
+        turn: int,
+        lane: str,
+        text: str,
+        footer: str = "",
+        keyboard: Keyboard = (),
+        growing: Growing | None = None,
     ) -> None:
         """Show how far a turn is. ``text`` is what stays of it if the gateway dies."""
-        self._previews.show(turn, lane, text, footer, keyboard)
+        self._previews.show(turn, lane, text, footer, keyboard, growing)
 
     def close_preview(self, turn: int) -> None:
         """No frame of this turn starts from now on."""

@@ -24,10 +24,14 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One picture of a running turn. ``text`` alone is what stays when the turn is cut off."""
+    """One picture of a running turn. ``text`` alone is what stays when the turn is cut off.
+
+    ``whole`` is all of the text where it can be shown as it grows, else None.
+    """
 
     text: str
     footer: str = ""
+    whole: str | None = None
 
     @property
     def shown(self) -> str:
@@ -37,8 +41,9 @@ class Frame:
 class Progress:
     """The text and the phase of one running turn."""
 
-    def __init__(self, limit: int, footer: bool = True) -> None:
+    def __init__(self, limit: int, footer: bool = True, growing: int = 0) -> None:
         self._limit = limit
+        self._growing = growing  # characters of a text that is shown as it grows
         self._footer = footer
         self._pieces: list[str] = []
         self._tools: dict[str, str] = {}  # open ones, the newest last
@@ -81,7 +86,9 @@ class Progress:
         room = self._limit - (units(footer) + units(_GAP) if footer else 0)
         whole = self._joined()
         seen = whole[-_LOOK * self._limit :]
-        return Frame(tail(_whole(seen), room, cut=len(seen) < len(whole)).strip(), footer)
+        text = tail(_whole(seen), room, cut=len(seen) < len(whole)).strip()
+        grows = len(whole) <= self._growing and self._growing and not self.asking
+        return Frame(text, footer, _whole(whole).lstrip() if grows else None)
 
     def _phase(self) -> str:
         if self.asking:

@@ -22,6 +22,14 @@ class Fate(StrEnum):
     GONE = "gone"
 
 
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """All of a turn's text so far, for platforms that can show how it grows."""
+
+    text: str
+    person: str = ""  # for whom the turn works
+
+
 @dataclass(slots=True, eq=False)
 class Preview:
     turn: int
@@ -29,6 +37,8 @@ class Preview:
     text: str = ""
     footer: str = ""
     keyboard: Keyboard = ()  # below every frame; the answer that takes its place has none
+    growing: Growing | None = None
+    streamed: bool = False  # its first call was a Stream
     shown: str | None = None  # None: nothing, or not known
     fate: Fate = Fate.NONE
     message_id: str = ""

@@ -44,6 +44,12 @@ class SlackMode(StrEnum):
     WEBHOOK = "webhook"
 
 
+class SlackStreams(StrEnum):
+    OFF = "off"
+    DIRECT = "direct"
+    EVERYWHERE = "everywhere"
+
+
 class EngineName(StrEnum):
     DEMO = "demo"
     ACP = "acp"
@@ -178,6 +184,12 @@ class Settings:
         values.secret,
         "",
         "checked on every webhook call; needed in webhook mode",
+    )
+    slack_streams: SlackStreams = _slack(
+        "LANEWAY_SLACK_STREAMS",
+        values.choice(SlackStreams),
+        "direct",
+        "where answers grow word by word: off, direct, or everywhere (docs/slack.md)",
     )
 
     discord_token: Secret = _discord("LANEWAY_DISCORD_TOKEN", values.secret, "", "the bot's token")

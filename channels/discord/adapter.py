@@ -25,6 +25,7 @@ from channels.discord.listening import Listener, Parts
 from channels.discord.menu import Menu
 from channels.discord.places import Places
 from channels.discord.presses import Presses
+from channels.discord.recall import Recalling
 from channels.discord.rest import Rest
 from channels.discord.sent import Sent
 from channels.discord.signs import Signs
@@ -52,6 +53,7 @@ LIMITS = ChannelLimits(
     total_rate=40.0,
     idempotent_sends=True,
     finds_sends=True,
+    recalls=True,
     titles=True,
     receipts=RECEIPTS,
 )
@@ -84,7 +86,13 @@ class DiscordChannel:
         self._sent = Sent(self._rest, self._threads)
         signs = Signs(self._rest, self._threads, RECEIPTS)
         self._calls = Calls(
-            self._rest, self._threads, self._presses, self._sent, signs, self.limits.file_out
+            self._rest,
+            self._threads,
+            self._presses,
+            self._sent,
+            signs,
+            Recalling(self._rest, self._places, lambda: self._me),
+            self.limits.file_out,
         )
         self._menu = Menu(self._rest)
         self._directs: OrderedDict[str, None] = OrderedDict()

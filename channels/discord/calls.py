@@ -15,6 +15,7 @@ from discord.http import Route
 from channels.discord.errors import UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, ApiError, translate
 from channels.discord.places import POSTS
 from channels.discord.presses import Presses
+from channels.discord.recall import Recalling
 from channels.discord.rest import Rest
 from channels.discord.sent import Sent, nonce_of
 from channels.discord.signs import Signs
@@ -30,11 +31,13 @@ from core.channel import (
     MessageGone,
     OpenThread,
     React,
+    Recall,
     Refused,
     Retitle,
     Revise,
     Send,
     SendFile,
+    Stream,
     Typing,
     Uncertain,
 )
@@ -55,13 +58,21 @@ class Calls:
     """Carries out actions through the library's calls."""
 
     def __init__(
-        self, rest: Rest, threads: Threads, presses: Presses, sent: Sent, signs: Signs, most: int
+        self,
+        rest: Rest,
+        threads: Threads,
+        presses: Presses,
+        sent: Sent,
+        signs: Signs,
+        recalling: Recalling,
+        most: int,
     ) -> None:
         self._rest = rest
         self._threads = threads
         self._presses = presses
         self._sent = sent
         self._signs = signs
+        self._recalling = recalling
         self._file_most = most
 
     async def do(self, action: Action) -> Done:
@@ -84,12 +95,18 @@ class Calls:
             case Retitle():
                 return await self._retitle(action)
             case AnswerPress():
-                await self._presses.answer(action.press, action.text)
+                await self._presses.answer(
+                    action.press, *(part.text for part in action.parts), action.text
+                )
                 return Done()
             case OpenThread():
                 return await self._open_thread(action)
             case Find():
                 return Done(await self._sent.find(action))
+            case Recall():
+                return Done(said=await self._recalling.before(action))
+            case Stream():
+                raise Refused("on Discord a growing text is shown by edits")
 
     async def _into(self, address: Address, call: Call, name: str = "") -> Any:
         """One call into a lane's place, which may have to be opened first."""

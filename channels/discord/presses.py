@@ -71,12 +71,12 @@ class Presses:
         except SendError as error:
             log.info("discord: a press could not be put off: %s", error)
 
-    async def answer(self, press: str, text: str) -> None:
+    async def answer(self, press: str, *texts: str) -> None:
         """What the person who pressed sees. A press that is over is none to answer any more."""
         token = Token.read(press)
         if (putting := self._putting.get(token.number)) is not None:
             await asyncio.wait({putting})  # answers overtake each other otherwise
-        pieces = _pieces(clean(text))
+        pieces = [piece for text in texts for piece in _pieces(clean(text))]
         try:
             if token.command and token.number not in self._shown:
                 await self._first(token, pieces[0] if pieces else "")

@@ -26,11 +26,13 @@ from core.channel import (
     Intake,
     OpenThread,
     React,
+    Recall,
     Refused,
     Retitle,
     Revise,
     Send,
     SendFile,
+    Stream,
     Typing,
 )
 from core.lane_ids import LOCAL
@@ -204,6 +206,10 @@ class LocalChannel(Channel):
             case Send(address, part, keyboard, nonce=nonce):
                 message_id = self._made_by(nonce)
                 return self._show(address, "sent", message_id, part, keyboard)
+            case Stream():
+                raise Refused("a local lane is shown frames")
+            case Recall():
+                return Done()
             case Revise(address, message_id, part, keyboard):
                 return self._show(address, "revised", message_id, part, keyboard)
             case Delete(address, message_id):

@@ -20,8 +20,10 @@ from channels.slack.events import Me
 from channels.slack.files import MOST, download
 from channels.slack.listening import Hooks, Listener
 from channels.slack.names import Names
+from channels.slack.recall import Recalling
 from channels.slack.small import SmallTasks
 from channels.slack.status import Status
+from channels.slack.streams import Where
 from channels.slack.web import OFFICIAL, Web
 from core.channel import Action, ChannelLimits, Connection, Done, Intake
 from core.clock import Clock
@@ -40,6 +42,9 @@ LIMITS = ChannelLimits(
     group_rate=1.0,
     total_rate=8.0,
     finds_sends=True,
+    recalls=True,
+    stream_text=11_000,
+    stream_every=1.0,
     titles=True,
     receipts=RECEIPTS,
 )
@@ -58,11 +63,13 @@ class SlackChannel:
         clock: Clock,
         api_base: str = OFFICIAL,
         answer_within: float = 15.0,
+        streams: str = Where.DIRECT,
     ) -> None:
         self._tokens = (bot_token, app_token)
         self._clock = clock
         self._base = api_base
         self._answer_within = answer_within
+        self._where = Where(streams)
         self._small = SmallTasks()
         self._listener: Listener | None = None
         self._me: Me | None = None
@@ -73,7 +80,8 @@ class SlackChannel:
         self._names = Names(self._web, self._clock)
         self._assistant = Assistant(self._web, self._small)
         self._status = Status(self._web, self._small, self._clock)
-        self._calls = Calls(self._web, self._status, self._clock)
+        recalling = Recalling(self._web, self._names, self._clock)
+        self._calls = Calls(self._web, self._status, self._clock, recalling, self._where)
         return self
 
     async def __aexit__(
@@ -83,6 +91,7 @@ class SlackChannel:
         trace: TracebackType | None,
     ) -> None:
         try:
+            await self._calls.streams.close()
             await self._small.__aexit__(kind, error, trace)
         finally:
             await self._web.close()

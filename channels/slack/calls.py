@@ -22,8 +22,9 @@ from channels.slack.fields import (
 )
 from channels.slack.files import shared_as, upload
 from channels.slack.pace import Pace
+from channels.slack.recall import Recalling
 from channels.slack.status import Status
-from channels.slack.text import escape
+from channels.slack.streams import CONFLICT, Streams, Where
 from channels.slack.web import Web
 from core.channel import (
     Action,
@@ -37,12 +38,14 @@ from core.channel import (
     OpenThread,
     RateLimited,
     React,
+    Recall,
     Refused,
     Retitle,
     Revise,
     Send,
     SendError,
     SendFile,
+    Stream,
     Typing,
     Uncertain,
 )
@@ -67,8 +70,12 @@ _NO_TITLES = "only a thread with the app in its direct messages can be named her
 class Calls:
     """Carries out actions over the web client."""
 
-    def __init__(self, web: Web, status: Status, clock: Clock) -> None:
+    def __init__(
+        self, web: Web, status: Status, clock: Clock, recalling: Recalling, where: Where
+    ) -> None:
         self._web = web
+        self._recalling = recalling
+        self.streams = Streams(self._call, _metadata, lambda: web.team, clock, where)
         self._status = status
         self._clock = clock
         self._pace = Pace(clock)
@@ -84,6 +91,8 @@ class Calls:
                 return await self._send_file(action)
             case Revise():
                 return await self._revise(action)
+            case Stream():
+                return await self._stream(action)
             case Delete():
                 return await self._delete(action)
             case Typing():
@@ -98,6 +107,8 @@ class Calls:
                 return await self._post(action.address, content(Part(_title(action.title))))
             case Find():
                 return await self._find(action)
+            case Recall():
+                return Done(said=await self._recalling.before(action))
 
     async def _call(self, method: str, **fields: object) -> Json:
         self._pace.check(method)
@@ -118,12 +129,11 @@ class Calls:
     async def _post(self, address: Address, shown: dict[str, object], nonce: str = "") -> Done:
         if not shown["blocks"]:
             shown = {"text": shown["text"]}
-        metadata = {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
         sent = await self._call(
             "chat.postMessage",
             channel=address.chat,
             thread_ts=address.thread or None,
-            metadata=metadata if nonce else None,
+            metadata=_metadata(nonce) if nonce else None,
             unfurl_links=False,
             unfurl_media=False,
             **shown,
@@ -137,22 +147,51 @@ class Calls:
         frame = _is_frame(action.part)
         self._pace.edit(frame)
         await self._status.clear(action.address)
+        await self.streams.end(action.message_id)
+        try:
+            await self._update(action)
+        except Refused as refused:
+            if str(refused) != CONFLICT:
+                raise
+            await self.streams.stop(action.address.chat, action.message_id, "")
+            await self._update(action)
+        self._status.written(action.address, frame)
+        return Done(action.message_id)
+
+    async def _update(self, action: Revise) -> None:
         await self._call(
             "chat.update",
             channel=action.address.chat,
             ts=_message(action.message_id),
             **content(action.part, action.keyboard),
         )
-        self._status.written(action.address, frame)
-        return Done(action.message_id)
+
+    async def _stream(self, action: Stream) -> Done:
+        """As a growing text where that works, else as any other message."""
+        address, message_id, streams = action.address, action.message_id, self.streams
+        if message_id:
+            if await streams.grow(action):
+                return Done(message_id, growing=True)
+            return await self._revise(Revise(address, message_id, action.part, action.keyboard))
+        if streams.takes(action):
+            if not action.text.strip() and streams.waits(action):
+                return Done()
+            if action.text.strip():
+                await self._status.settle(address)
+                if made := await streams.start(action):
+                    self._status.written(address, preview=True)
+                    return Done(made, growing=True)
+        return await self._send(Send(address, action.part, action.keyboard, nonce=action.nonce))
 
     async def _delete(self, action: Delete) -> Done:
         try:
+            await self.streams.end(action.message_id)
             await self._call(
                 "chat.delete", channel=action.address.chat, ts=_message(action.message_id)
             )
         except MessageGone:
             return Done()
+        self.streams.forget(action.message_id)
         return Done()
 
     async def _send_file(self, action: SendFile) -> Done:
@@ -231,25 +270,31 @@ class Calls:
 
     async def _answer_press(self, action: AnswerPress) -> Done:
         """Seen only by the one who pressed or commanded; nothing to say needs no call."""
-        if not action.text.strip():
+        if not (action.text.strip() or action.parts):
             return Done()
         try:
             url, channel, user, thread = map(str, json.loads(action.press))
         except (ValueError, TypeError):
             raise Refused("this press cannot be answered") from None
-        text = escape(cut(clean(action.text), TEXT_MOST))
-        if not thread and url and await self._respond(url, text):
-            return Done()
-        await self._call(
-            "chat.postEphemeral", channel=channel, user=user, thread_ts=thread or None, text=text
-        )
+        for part in action.parts or (Part(cut(clean(action.text), TEXT_MOST)),):
+            shown = content(part)
+            if not shown["blocks"]:
+                shown = {"text": shown["text"]}
+            if thread or not url or not await self._respond(url, shown):
+                await self._call(
+                    "chat.postEphemeral",
+                    channel=channel,
+                    user=user,
+                    thread_ts=thread or None,
+                    **shown,
+                )
         return Done()
 
-    async def _respond(self, url: str, text: str) -> bool:
+    async def _respond(self, url: str, shown: dict[str, object]) -> bool:
         """Answer at the address that came with the press, which knows no threads; False: it takes
         no answer any more.
         """
-        said = {"response_type": "ephemeral", "replace_original": False, "text": text}
+        said = {"response_type": "ephemeral", "replace_original": False, **shown}
         try:
             async with self._web.session.post(url, json=said) as answer:
                 return answer.status == 200
@@ -261,7 +306,7 @@ class Calls:
         address = action.address
         file = self._uploads.get(action.nonce, "")
         oldest = stamp_of(action.since - FIND_SLACK + min(0, self._web.ahead))
-        cursor, doubtful = "", False
+        cursor, doubtful, unnamed = "", False, list[str]()
         for _ in range(FIND_PAGES):
             page = await self._call(
                 "conversations.replies" if address.thread else "conversations.history",
@@ -277,19 +322,38 @@ class Calls:
                     if _carries(message, action.nonce, file):
                         return Done(string(message, "ts"))
                     doubtful = doubtful or _unmarked(message, self._web.user)
+                    if action.streamed and self._unnamed(message, address):
+                        unnamed.append(string(message, "ts"))
                 cursor = string(maybe(page, "response_metadata") or {}, "next_cursor")
             except Malformed as caught:
                 raise Uncertain(f"Slack's history has an odd shape: {caught}") from None
             if not cursor:
                 break
-        if cursor or doubtful:
+        if len(unnamed) == 1 and not cursor:
+            return Done(unnamed[0])
+        if cursor or doubtful or unnamed:
             raise Uncertain("what was said there since then does not tell whether it arrived")
         return Done()
+
+    def _unnamed(self, message: Json, address: Address) -> bool:
+        """A message of ours that may be a stream whose start nobody heard of: those bear no mark
+        before they end.
+        """
+        ts = string(message, "ts")
+        ours = string(message, "user") == self._web.user and not string(message, "subtype")
+        known = ts == address.thread or self.streams.was(ts) or bool(objects(message, "files"))
+        marked = string(maybe(message, "metadata") or {}, "event_type") == EVENT_TYPE
+        return ours and not known and not marked
 
 
 def _is_frame(part: Part) -> bool:
     """What is not rendered is a preview's frame, which may be late; answers always are."""
     return not part.markup
+
+
+def _metadata(nonce: str) -> Json:
+    """What tells a message apart from all others of ours."""
+    return {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce or "-"}}
 
 
 def _mark(nonce: str) -> str:

@@ -50,7 +50,7 @@ class Web:
         )
         if self.local:
             self.client.proxy = None
-        self.user = ""  # ours, once it is known
+        self.user = self.team = ""  # ours, once they are known
         self.ahead = 0  # ms that Slack's clock is ahead of the one that is asked
 
     @property
@@ -76,7 +76,7 @@ class Web:
             me = Me(needed(said, "team_id"), needed(said, "user_id"), string(said, "bot_id"))
         except ValueError as caught:
             raise Uncertain(f"auth.test: {caught}") from None
-        self.user = me.user
+        self.user, self.team = me.user, me.team
         self._set_clock(headers, now)
         return me, said, str(headers.get("x-oauth-scopes", ""))
 

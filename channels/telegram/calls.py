@@ -37,11 +37,13 @@ from core.channel import (
     MessageGone,
     OpenThread,
     React,
+    Recall,
     Refused,
     Retitle,
     Revise,
     Send,
     SendFile,
+    Stream,
     Typing,
     Uncertain,
 )
@@ -89,6 +91,10 @@ class Calls:
                 return await self._open_thread(action)
             case Find():
                 raise Refused("Telegram does not let a bot look for its messages")
+            case Recall():
+                raise Refused("Telegram does not let a bot read what was said before")
+            case Stream():
+                raise Refused("on Telegram a growing text is shown by edits")
 
     async def call(self, request: Awaitable[T]) -> T:
         """Await one call of the library; its errors become the port's."""

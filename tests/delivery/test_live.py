@@ -15,6 +15,7 @@ from core.channel import ChannelLimits, Revise, Send, Typing
 from core.engines.base import Text, Thought, ToolEnded, ToolStarted
 from core.live import AT_ONCE, Live
 from core.messages import Keyboard
+from core.shown import Growing
 from tests.delivery.scene import ANA, TOPIC, Scene
 from tests.fakes.clock import FakeClock
 
@@ -25,6 +26,7 @@ class Screen:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.frames: list[tuple[float, str, str]] = []
+        self.growing: list[Growing | None] = []
         self.typed: list[float] = []
         self.hushed = 0
         self.closed: list[int] = []
@@ -32,9 +34,16 @@ class Screen:
         self.aside: list[float] = []
 
     def preview(
-        self, turn: int, lane: str, text: str, footer: str = "", keyboard: Keyboard = ()
+        self,
+        turn: int,
+        lane: str,
+        text: str,
+        footer: str = "",
+        keyboard: Keyboard = (),
+        growing: Growing | None = None,
     ) -> None:
         self.frames.append((self.clock.monotonic(), text, footer))
+        self.growing.append(growing)
 
     def begin_preview(self, turn: int) -> None:
         self.begun.append(turn)

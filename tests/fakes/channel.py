@@ -24,12 +24,15 @@ from core.channel import (
     MessageGone,
     OpenThread,
     React,
+    Recall,
     Refused,
     Retitle,
     Revise,
+    Said,
     Send,
     SendError,
     SendFile,
+    Stream,
     Typing,
 )
 from core.clock import Clock
@@ -51,6 +54,8 @@ class Call:
     done_at: float | None = None
     message_id: str = ""
     landed: bool = False
+    growing: bool = False
+    said: tuple[Said, ...] = ()
 
     @property
     def kind(self) -> type:
@@ -109,6 +114,8 @@ class FakeChannel:
         self.presses: list[AnswerPress] = []
         self.files: dict[str, bytes] = {}
         self.seconds = 0.0  # how long every call takes
+        self.said: tuple[Said, ...] = ()  # what was said before in every thread
+        self.streams_words_only = False  # a Stream without a text makes no message
         self.knows_nonces = 180.0  # seconds for which a repetition makes no second message
         self.decide: Callable[[Action], Fault | None] = lambda action: None
         self._faults: dict[type, deque[Fault]] = defaultdict(deque)
@@ -205,7 +212,7 @@ class FakeChannel:
             raise
         finally:
             call.done_at = self.clock.monotonic()
-        return Done(call.message_id)
+        return Done(call.message_id, call.growing, call.said)
 
     async def fetch(self, file: FileRef, target: Path) -> None:
         target.write_bytes(self.files[file.ref])
@@ -237,6 +244,21 @@ class FakeChannel:
                     call.message_id = message_id
                 elif strict:
                     raise MessageGone("message to edit not found")
+            case Stream(address, message_id, text, part, keyboard, _, nonce):
+                call.growing = bool(text)
+                if not message_id:
+                    if text or not self.streams_words_only:
+                        call.message_id = self._new(address, part, keyboard, "", nonce)
+                    return
+                message = self.messages.get(message_id)
+                if message is not None:
+                    message.part, message.keyboard = part, keyboard
+                    message.history.append(part.text)
+                    call.message_id = message_id
+                elif strict:
+                    raise MessageGone("message to stream into not found")
+            case Recall():
+                call.said = self.said
             case Delete(_, message_id):
                 if self.messages.pop(message_id, None) is None and strict:
                     raise MessageGone("message to delete not found")
