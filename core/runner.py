@@ -21,6 +21,7 @@ from core.clock import Clock
 from core.engines.base import Abilities, Choices, Engine, Offering
 from core.guard import guarded
 from core.items import Item
+from core.lane_ids import channel_of
 from core.lanes import Lanes, LaneView
 from core.lifting import lift
 from core.notices import Notices
@@ -60,6 +61,7 @@ log = logging.getLogger("laneway.runner")
 
 GoOn = Callable[[int], Awaitable[None]]  # continues the turn with this id
 TELLS_WITHIN = 1.2  # seconds an engine has to say what it can be set to; a command waits for it
+PROMISED = 3_600_000  # ms for which a turn that was said to go on still does after a crash
 LEAVE = 2.0  # seconds beyond the stop grace for the ends of turns to be stored
 
 
@@ -255,8 +257,11 @@ class Runner:
         step = Restoring(self, state, goes_on=go_on is not None)
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
         if go_on is not None:
-            for turn in step.going_on():
-                await go_on(turn.id)
+            # With those of a start that was itself cut off between its word and here.
+            found = await reads.promised(self._store, self._clock.now() - PROMISED)
+            promised = {row.id for row in found if channel_of(row.lane) in self._channels}
+            for turn in sorted(promised | {turn.id for turn in step.going_on()}):
+                await go_on(turn)
             if not state.paused_all:
                 await self.take(Item(event=turns.ResumeAsked()))
         await self._notices.restore()

@@ -111,6 +111,11 @@ async def turn_started_after(store: Reader, lane: str, turn: int) -> TurnRow | N
     return _first(map(_turn, await store.fetch("turn.after", lane=lane, id=turn)))
 
 
+async def promised(store: Reader, since: int) -> list[TurnRow]:
+    """Turns cut off since, of which people were told that they go on, and which did not."""
+    return [_turn(row) for row in await store.fetch("turn.promised", since=since)]
+
+
 async def messages_of(store: Reader, turns: Iterable[int]) -> list[MessageRow]:
     """What was said in these turns, in order."""
     found: list[MessageRow] = []

@@ -23,6 +23,7 @@ from core.clock import Clock
 from core.lane_ids import LOCAL
 from core.messages import Address, Message
 from core.people import Lists, People
+from core.runner import GoOn
 from core.store import reads
 from core.store.records import TurnRow
 from core.store.store import Store
@@ -55,6 +56,7 @@ class Scene:
         self.channel = FakeChannel(self.clock, name=channel)
         self.channel.set_limits(chat_rate=1000.0, total_rate=1000.0)  # pace is proven elsewhere
         self.more_engines: dict[str, PuppetEngine] = {}
+        self.go_on: GoOn | None = None  # what continues turns by itself after a crash
         self._stop = asyncio.Event()
         self._numbers = itertools.count(1)
         self._task: asyncio.Task[None] | None = None
@@ -106,7 +108,7 @@ class Scene:
                 restored = asyncio.Event()
                 drain = self.settings.drain_timeout
                 runner = group.create_task(
-                    self.parts.runner.run(restored, self._stop, drain), name="runner"
+                    self.parts.runner.run(restored, self._stop, drain, self.go_on), name="runner"
                 )
                 await restored.wait()
                 intake = group.create_task(self.parts.intake.run(), name="intake")

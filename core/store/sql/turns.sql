@@ -131,3 +131,12 @@ DELETE FROM sessions WHERE lane = :lane AND engine = :engine AND session = :sess
 
 -- name: session.of_lane
 SELECT * FROM sessions WHERE lane = :lane;
+
+-- name: turn.promised
+-- Cut off, and its thread was told that it goes on: there is no button for it. It did not, yet.
+SELECT * FROM turns t
+WHERE t.id > (SELECT coalesce(max(id), 0) - 1000 FROM turns) AND t.status = 'interrupted'
+    AND t.kind = 'main' AND t.origin <> 'continue' AND t.held = 0 AND t.ended_at >= :since
+    AND NOT EXISTS (SELECT 1 FROM buttons b WHERE b.turn = t.id AND b.action = 'continue')
+    AND NOT EXISTS (SELECT 1 FROM seen s WHERE s.identity = 'continue:' || t.id)
+ORDER BY t.id;
