@@ -7,7 +7,7 @@ while it is down; then nothing is taken by a runner, and the next start goes by 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.commands.scheduling import VERBS, changed, too_many
@@ -21,6 +21,7 @@ from core.store import jobs as stored
 from core.store import reads, rows
 from core.store.rows import Row
 from core.store.store import Store
+from core.turns import DropAsked, Event, Status
 from core.when import BadWhen, upcoming
 from gateway.control import OWNER
 from gateway.reports import instant
@@ -102,10 +103,18 @@ class JobReports:
 
     async def _store(self, item: Item) -> None:
         if self.take is None:
-            await self.store.save(*item.rows)
+            await self.store.save(*item.rows, *await self._dropped(item.event))
         else:
             await self.take(item)
             self.rings()
+
+    async def _dropped(self, event: Event | None) -> tuple[Row, ...]:
+        """A run that waits while nothing runs is taken out of its queue here."""
+        row = await reads.turn(self.store, event.turn) if isinstance(event, DropAsked) else None
+        if row is None or row.status is not Status.WAITING:
+            return ()
+        dropped = replace(row.turn(), status=Status.DROPPED)
+        return rows.turn(dropped), rows.turn_ended(row.id, self.store.clock.now())
 
 
 def as_json(job: Job) -> Json:
