@@ -17,10 +17,10 @@ from tests.contracts.store_contract import LANE, lane_row, message, turn
 from tests.fakes.clock import FakeClock
 
 
-def delivery(id: int, state: DeliveryState, target: str = "") -> Delivery:
-    return Delivery(
-        id, LANE, 1, DeliveryKind.ANSWER, Part("answer"), target=target, state=state, created_at=1
-    )
+def delivery(
+    id: int, state: DeliveryState, target: str = "", kind: DeliveryKind = DeliveryKind.ANSWER
+) -> Delivery:
+    return Delivery(id, LANE, 1, kind, Part("answer"), target=target, state=state, created_at=1)
 
 
 async def fill(store: Store) -> None:
@@ -169,3 +169,26 @@ async def test_a_damaged_database_can_be_replaced_by_a_backup(tmp_path: Path) ->
     assert restored.replaced.read_text() == "damaged"
     async with Store.open(path, FakeClock()) as store:
         assert len(await reads.held_turns(store)) == 2
+
+
+async def test_of_the_notices_that_stood_in_the_chats_a_restored_backup_knows_nothing(
+    tmp_path: Path,
+) -> None:
+    waiting, sent = DeliveryKind.WAITING, DeliveryState.SENT
+    async with Store.open(tmp_path / "old" / "laneway.db", FakeClock()) as store:
+        await fill(store)
+        await store.save(
+            rows.delivery(delivery(11, sent, kind=waiting)),
+            rows.delivery(delivery(12, sent, target="of 11", kind=waiting)),
+            rows.delivery(delivery(13, DeliveryState.PENDING, target="of 11", kind=waiting)),
+            rows.delivery(delivery(14, DeliveryState.PENDING, kind=waiting)),
+        )
+        await store.backup(tmp_path / "backup")
+    new = tmp_path / "new" / "laneway.db"
+    copies.restore(tmp_path / "backup", new, 1)
+    async with Store.open(new, FakeClock()) as store:
+        assert await reads.waiting_notices(store) == []
+        await store.save(*rows.release())
+        open_ones = [one.id for one in await reads.deliveries_open(store)]
+        assert not {11, 12, 13, 14} & set(open_ones)
+        assert {1, 3} <= set(open_ones)

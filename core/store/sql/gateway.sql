@@ -72,7 +72,7 @@ UPDATE approvals SET state = 'expired', decided_at = :at WHERE state = 'asked';
 -- name: hold.notices
 -- phase: 40
 UPDATE deliveries SET state = 'withdrawn'
-WHERE kind = 'waiting' AND target = '' AND state IN ('held', 'sent', 'uncertain');
+WHERE kind = 'waiting' AND (state = 'held' OR target = '' AND state IN ('sent', 'uncertain'));
 
 -- name: hold.reached
 -- phase: 40
