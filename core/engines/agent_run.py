@@ -23,6 +23,7 @@ from core.engines.base import (
     EngineError,
     EngineUnready,
     Event,
+    Failure,
     Finished,
     Request,
     Started,
@@ -215,6 +216,13 @@ class AgentRun(ABC, Generic[K]):
         return Finished(
             Result.FAILED, f"The agent ended in the middle of its work{_how_it_ended(child)}."
         )
+
+    def _failure(self, known: str, failure: Failure | None, own: str) -> Finished:
+        """A turn that failed, in our words where we know some, else in the agent's ``own``."""
+        own = own or "it gave no reason"
+        log.info("%s: the agent failed: %s", self._request.lane, self._agents.plain(own))
+        told = known or self._agents.plain(f"The agent reported an error: {own}")
+        return Finished(Result.FAILED, told, failure)
 
     # The end --------------------------------------------------------------------------------
 

@@ -275,10 +275,7 @@ class ClaudeRun(AgentRun[Talk]):
         models = tuple(model for model, _, _ in opened.declared.models)
         now = self._engine.now()
         known, failure = ends.why(result, self._ear.limits, self._request.model, models, now)
-        own = ends.said(result) or "it gave no reason"
-        log.info("%s: the agent failed: %s", self._request.lane, self._engine.plain(own))
-        told = known or self._engine.plain(f"The agent reported an error: {own}")
-        return Finished(Result.FAILED, told, failure)
+        return self._failure(known, failure, ends.said(result))
 
     def _compacted(self) -> Finished:
         said = self._ear.notice

@@ -14,7 +14,7 @@ from pathlib import Path
 from core.clock import Clock
 from core.engines.acp_plain import Json
 from core.engines.agents import TOOLS, AgentEngine, ToolServer, gateway_tools
-from core.engines.base import Abilities, Finding, Request
+from core.engines.base import Abilities, Choices, Finding, Request
 from core.engines.codex_ends import SIGN_IN
 from core.engines.codex_program import INSTALL
 from core.engines.codex_run import CodexRun
@@ -64,12 +64,21 @@ class CodexEngine(AgentEngine[Thread]):
         self._private = tuple(private)
         self.tools = tools
         self.abilities = ABILITIES
+        self.told: Declared | None = None  # at its newest hand-shake
         self.own_servers = frozenset({TOOLS})
         self._first = asyncio.Lock()
         self._set_up = False  # a process of it has got ready once
 
     def run(self, request: Request) -> CodexRun:
         return CodexRun(self, request)
+
+    async def choices(self, model: str = "") -> Choices:
+        """What it told of itself; a provider of the person's own may have other models."""
+        if self.told is None:
+            return Choices()
+        known = [one.name for one in self.told.models]
+        about = self.told.about(self.told.model(model))
+        return Choices(known, about.efforts if about else (), open=True)
 
     # What a run needs of its engine ---------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from core.engines.acp_plain import Json, as_sent, mapping, whole_number, words
+from core.engines.base import Failure, FailureKind
 from core.engines.limits import reached
 
 SIGN_IN = (
@@ -27,10 +28,12 @@ SANDBOX = (
     "doctor`."
 )
 BROKE_OFF = "The agent broke the turn off by itself."
+REQUEST, BROKEN = Failure(FailureKind.REQUEST), Failure(FailureKind.BROKEN)
+TRIED = Failure(FailureKind.BUSY, tried=True)  # it tries several times by itself
 _STATUS = re.compile(r"status (\d{3})")
 
 
-def why(error: Json, limits: Json, model: str, now: int) -> str:
+def why(error: Json, limits: Json, model: str, now: int) -> tuple[str, Failure | None]:
     """Why it failed, and the next step; "" where only its own words can tell.
 
     ``limits`` is what was last told of the account's limits, ``now`` is in milliseconds.
@@ -38,24 +41,25 @@ def why(error: Json, limits: Json, model: str, now: int) -> str:
     kind, status = _kind(error)
     text = said(error).lower()
     if kind == "unauthorized" or status in (401, 403):
-        return SIGN_IN
+        return SIGN_IN, BROKEN
     if kind == "usageLimitExceeded" or "usage limit" in text:
         return _limited(error, limits, now)
     if "quota" in text or "billing" in text or "credits" in text:
-        return NO_CREDIT
+        return NO_CREDIT, BROKEN
     if kind == "contextWindowExceeded":
-        return TOO_MUCH
+        return TOO_MUCH, REQUEST
     if kind == "sessionBudgetExceeded":
-        return SPENT
+        return SPENT, REQUEST
     if kind == "sandboxError":
-        return SANDBOX
+        return SANDBOX, BROKEN
     if kind == "rateLimitExceeded" or status == 429:
-        return TOO_FAST
+        return TOO_FAST, TRIED
     if model and (status == 404 or ("model" in text and ("not" in text or "unsupported" in text))):
-        return f"Codex cannot use the model “{model}”. Set another with /model, or /model default."
+        unknown = f"Codex cannot use the model “{model}”. "
+        return f"{unknown}Set another with /model, or /model default.", REQUEST
     if kind in ("serverOverloaded", "internalServerError") or (status or 0) >= 500:
-        return BUSY.format(f" ({status})" if status else "")
-    return ""
+        return BUSY.format(f" ({status})" if status else ""), TRIED
+    return "", None
 
 
 def said(error: Json) -> str:
@@ -76,7 +80,7 @@ def _kind(error: Json) -> tuple[str, int | None]:
     return as_sent(info), status
 
 
-def _limited(error: Json, limits: Json, now: int) -> str:
+def _limited(error: Json, limits: Json, now: int) -> tuple[str, Failure]:
     """A limit of the account, and until when: the window that is used up, else its own words."""
     windows = [mapping(limits.get(key)) for key in ("primary", "secondary", "individualLimit")]
     ends = [
@@ -88,4 +92,7 @@ def _limited(error: Json, limits: Json, now: int) -> str:
     known = [end for end in ends if end is not None]
     own = re.search(r"try again (?:at|in) ([^.\n]{2,60})", words(error.get("message")), re.I)
     told = f" (it says: try again {own[0][10:].strip()})" if own else ""
-    return reached("The account that Codex uses", max(known, default=None), now, told)
+    at = max(known, default=None)
+    until = at * 1000 if at is not None and at * 1000 > now else None
+    said = reached("The account that Codex uses", at, now, told)
+    return said, Failure(FailureKind.LIMIT, until)

@@ -175,7 +175,7 @@ class CodexRun(AgentRun[Thread]):
             return Finished(Result.CANCELLED)
         if message.error is not None:
             error = {"message": str(message.error)}
-            return Finished(Result.FAILED, self._why(error, opened))
+            return self._failed(error, opened)
         self._know(as_sent(mapping(message.result.get("turn")).get("id")))
         return None
 
@@ -212,7 +212,7 @@ class CodexRun(AgentRun[Thread]):
         if self._request.read_only and self._forbidden(note):
             self._engine.never_on_the_side()
             opened.child.kill()
-            self._verdict = Finished(Result.FAILED, WENT_ON)
+            self._verdict = Finished(Result.FAILED, WENT_ON, ends.REQUEST)
 
     def _forbidden(self, note: Note) -> bool:
         if note.method == "mcpServer/startupStatus/updated":
@@ -293,13 +293,11 @@ class CodexRun(AgentRun[Thread]):
                 self._verdict = Finished(Result.FAILED, ends.BROKE_OFF)
             case _:
                 error = mapping(turned.get("error")) or self._ear.error
-                self._verdict = Finished(Result.FAILED, self._why(error, opened))
+                self._verdict = self._failed(error, opened)
 
-    def _why(self, error: Json, opened: Thread) -> str:
-        known = ends.why(error, self._ear.limits, opened.model, self._engine.now())
-        own = ends.said(error) or "it gave no reason"
-        log.info("%s: the agent failed: %s", self._request.lane, self._engine.plain(own))
-        return known or self._engine.plain(f"The agent reported an error: {own}")
+    def _failed(self, error: Json, opened: Thread) -> Finished:
+        known, failure = ends.why(error, self._ear.limits, opened.model, self._engine.now())
+        return self._failure(known, failure, ends.said(error))
 
     def _report(self) -> Iterator[Event]:
         """What a compaction did; it says nothing of it itself."""

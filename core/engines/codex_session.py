@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.engines import codex_ends as ends
 from core.engines.acp_plain import Json, items, mapping, name, words
 from core.engines.base import EngineUnready, Request
 from core.engines.codex_words import (
@@ -73,11 +74,12 @@ def new_peer(child: Child) -> Peer:
 async def open_thread(peer: Peer, request: Request, engine: CodexEngine) -> Thread:
     """The hand-shake with a new process. Nothing of the prompt is needed for it."""
     found = await greet(peer)
+    engine.told = found
     _check_effort(found, request)
     told = thread(request, engine.served(request), found.servers if request.read_only else ())
     opened, resumed = await _opened(peer, request, told, engine)
     if not obeyed(opened, request):
-        raise EngineUnready(TOO_OLD.format(found.version))
+        raise EngineUnready(TOO_OLD.format(found.version), ends.REQUEST)
     session = _session(opened)
     if request.read_only:
         await _see_that_it_only_reads(peer, session, found, engine)
@@ -172,7 +174,7 @@ async def _see_that_it_only_reads(
     shell = [one for one in items(listed.get("data")) if one.get("name") == SHELL]
     if not shell or shell[0].get("enabled") is not False:
         engine.never_on_the_side()
-        raise EngineUnready(NO_SIDE.format(found.version))
+        raise EngineUnready(NO_SIDE.format(found.version), ends.REQUEST)
 
 
 def _check_effort(found: Declared, request: Request) -> None:
@@ -180,5 +182,6 @@ def _check_effort(found: Declared, request: Request) -> None:
     if request.effort and model is not None and request.effort not in model.efforts:
         raise EngineUnready(
             f"The model has no effort “{request.effort}”; it offers: {', '.join(model.efforts)}. "
-            "Set another with /effort, or /effort default."
+            "Set another with /effort, or /effort default.",
+            ends.REQUEST,
         )
