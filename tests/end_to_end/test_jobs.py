@@ -4,17 +4,53 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from core.clock import Clock
 from tests.end_to_end.house import House
 from tests.fakes.telegram import ANA
+
+
+class AheadClock:
+    """A clock whose wall is ahead of another's by so many seconds."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._ahead = round(seconds * 1000)
+
+    def now(self) -> int:
+        return self._clock.now() + self._ahead
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+
 
 CHAT = f"telegram:{ANA}"
 
 
 async def test_what_is_set_up_in_a_chat_runs_there_and_is_listed(tmp_path: Path) -> None:
     async with House(tmp_path) as house:
-        house.fake.user_says("/in 5s : the kettle boils")
+        house.fake.user_says("/in 1s : the kettle boils")
         await house.fake.until(lambda: len(house.fake.texts(ANA)) == 2)
         made, answer = house.fake.texts(ANA)
-        assert made.startswith('Job 1 is set, in 5s: "the kettle boils". It runs once, ')
-        assert answer.startswith("echo[0]: (Job 1, a wake-up: in 5s. Due ")
+        assert made.startswith('Job 1 is set, in 1s: "the kettle boils". It runs once, ')
+        assert answer.startswith("echo[0]: (Job 1, a wake-up: in 1s. Due ")
         assert answer.endswith("the kettle boils")
+
+
+async def test_what_falls_due_in_a_drain_runs_once_after_the_restart(tmp_path: Path) -> None:
+    async with House(tmp_path) as house:
+        house.fake.user_says("/in 1m : the kettle boils")
+        await house.fake.until(lambda: house.fake.texts(ANA))
+        (job,) = await house.ask("jobs")
+        assert (job["state"], job["kind"], job["lane"]) == ("active", "wakeup", CHAT)
+        await house.stop_gateway()
+        house.clock = AheadClock(house.clock, 120)
+        await house.start_gateway()
+        await house.fake.until(lambda: len(house.fake.texts(ANA)) == 2)
+        assert "late by" in house.fake.texts(ANA)[1]
+        await house.idle(CHAT)
+        (job,) = await house.ask("jobs")
+        assert (job["state"], job["running"]) == ("done", False)
+        assert job["last_result"].startswith("late by ")
