@@ -62,6 +62,7 @@ class Gateway:
         engines: EngineMaker = make_engines,
         alarm: Callable[[], Alarm] = SchedulerAlarm,
     ) -> None:
+        self.web_port = settings.web_port  # 0 until one is found, if any will do
         self._settings = settings
         self._make_engines = engines
         self._make_alarm = alarm
@@ -122,6 +123,7 @@ class Gateway:
         settings, clock = self._settings, self._clock
         async with AsyncExitStack() as stack:
             web = stack.enter_context(listen(settings.web_host, settings.web_port))
+            self.web_port = int(web.getsockname()[1])
             agents = stack.enter_context(listen(LOOPBACK, 0))  # never on the web address
             named = wanted_channels(settings)
             loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)

@@ -68,12 +68,13 @@ async def _live(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, gateway.stop)
-    await gateway.run(lambda: _ready(settings))
+    await gateway.run(lambda: _ready(settings, gateway.web_port))
     log.info("stopped", extra={"event": "stopped"})
 
 
-def _ready(settings: Settings) -> None:
-    address = f"http://{settings.web_host}:{settings.web_port}"
+def _ready(settings: Settings, port: int) -> None:
+    host = f"[{settings.web_host}]" if ":" in settings.web_host else settings.web_host
+    address = f"http://{host}:{port}"
     named = [one.name.capitalize() for one in wanted_channels(settings)]
     channels = f"{', '.join(named)} and this machine" if named else "this machine only"
     log.info(

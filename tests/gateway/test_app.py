@@ -23,6 +23,7 @@ from core.store.store import Store
 from core.turns import Kind, Origin, Status, Turn
 from gateway import app, config
 from gateway.app import LISTEN_AGAIN, LISTENED_WELL, Gateway
+from gateway.cli import run
 from gateway.control import OWNER
 from gateway.paths import DATABASE
 from gateway.settings_table import Settings
@@ -187,3 +188,26 @@ async def test_a_stop_while_it_begins_leaves_no_limit_on_its_end(tmp_path: Path)
     async with asyncio.timeout(10):
         await gateway.run(lambda: readied.append(True))
     assert readied == [True]
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"), [("127.0.0.1", "http://127.0.0.1:"), ("::1", "http://[::1]:")]
+)
+async def test_the_address_it_tells_is_the_one_where_it_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, shown: str
+) -> None:
+    made = config.load(
+        {"LANEWAY_HOME": str(tmp_path), "LANEWAY_WEB_PORT": "0", "LANEWAY_WEB_HOST": host},
+        cwd=tmp_path,
+    )
+    gateway = Gateway(made, SystemClock(), lambda *_: {})
+    caplog.set_level(logging.INFO)
+
+    def ready() -> None:
+        run._ready(made, gateway.web_port)
+        gateway.stop()
+
+    async with asyncio.timeout(20):
+        await gateway.run(ready)
+    assert gateway.web_port > 0
+    assert f"{shown}{gateway.web_port}/readyz" in caplog.text
