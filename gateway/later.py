@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.settings_table import EngineName, Settings, SlackMode, TelegramMode, table
+from gateway.settings_table import Settings, SlackMode, TelegramMode, table
 
 UNUSED = frozenset(
     {
         *("slack_signing_secret", "telegram_webhook_secret"),
-        *("codex_command", "fallback_engine"),
         *("watch_private", "transcribe_url"),
         *("transcribe_api_key", "transcribe_model", "web_url", "trusted_proxies", "admin_emails"),
         *("member_emails", "signin_limits", "smtp", "mail_from", "metrics_token"),
@@ -23,12 +22,6 @@ UNUSED = frozenset(
 
 def missing_here(settings: Settings) -> Iterator[str]:
     """What is asked for and not part of this version, so that the gateway could not do its work."""
-    for name, engine in (
-        ("LANEWAY_ENGINE", settings.engine),
-        ("LANEWAY_FALLBACK_ENGINE", settings.fallback_engine),
-    ):
-        if engine is EngineName.CODEX:
-            yield f"{name}={engine} is not part of this version: set demo, acp, claude or openai"
     if settings.telegram_mode is TelegramMode.WEBHOOK:
         yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
     if settings.slack_mode is SlackMode.WEBHOOK:

@@ -17,6 +17,7 @@ from core.clock import Clock
 from core.engines.acp import AcpEngine
 from core.engines.base import Engine
 from core.engines.claude_program import find_program
+from core.engines.codex_program import find_program as find_codex
 from core.engines.demo import demo_engine
 from core.engines.processes import Ledger
 from core.engines.trees import Record
@@ -139,9 +140,11 @@ def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, 
         )
     if settings.openai_base_url:
         engines["openai"] = _chat_engine(settings, clock)
-    chosen = settings.engine is EngineName.CLAUDE
-    if chosen or settings.claude_command or find_program():
+    chosen = {settings.engine, settings.fallback_engine}
+    if EngineName.CLAUDE in chosen or settings.claude_command or find_program():
         engines["claude"] = _claude_engine(settings, clock, ledger)
+    if EngineName.CODEX in chosen or settings.codex_command or find_codex():
+        engines["codex"] = _codex_engine(settings, clock, ledger)
     return engines
 
 
@@ -157,6 +160,22 @@ def _claude_engine(settings: Settings, clock: Clock, ledger: Ledger) -> Engine:
         private=[*own, (Path.cwd(), ".env")],
         ledger=ledger,
         grace=settings.stop_grace,
+    )
+
+
+def _codex_engine(settings: Settings, clock: Clock, ledger: Ledger) -> Engine:
+    from core.engines.codex import CodexEngine  # loaded where it is used
+    from core.engines.workspace_tools import reading_tools
+
+    return CodexEngine(
+        settings.codex_command or (find_codex() or "codex",),
+        home=settings.home,
+        clock=clock,
+        env=sorted(settings.engine_env),
+        private=[settings.home, Path.cwd() / ".env"],
+        ledger=ledger,
+        grace=settings.stop_grace,
+        tools=lambda request: reading_tools(request, (settings.home, Path(".env"))),
     )
 
 

@@ -14,6 +14,8 @@ from gateway import config
 from gateway.later import missing_here
 from gateway.parts import make_engines
 
+FINDERS = {"claude": "find_program", "codex": "find_codex"}
+
 
 def engines(tmp_path: Path, **given: str) -> dict[str, Engine]:
     settings = config.load({"LANEWAY_HOME": str(tmp_path), **given}, tmp_path)
@@ -25,30 +27,38 @@ def engines(tmp_path: Path, **given: str) -> dict[str, Engine]:
     ("found", "given", "offered"),
     [
         ("", {}, False),
-        ("/usr/bin/claude", {}, True),
-        ("", {"LANEWAY_CLAUDE_COMMAND": "/opt/claude --model opus"}, True),
-        ("", {"LANEWAY_ENGINE": "claude"}, True),
+        ("/usr/bin/{name}", {}, True),
+        ("", {"LANEWAY_{NAME}_COMMAND": "/opt/{name} --model opus"}, True),
+        ("", {"LANEWAY_ENGINE": "{name}"}, True),
+        ("", {"LANEWAY_FALLBACK_ENGINE": "{name}"}, True),
     ],
 )
-def test_claude_code_is_offered_where_it_is_found_named_or_chosen(
+@pytest.mark.parametrize("name", FINDERS)
+def test_a_program_is_offered_where_it_is_found_named_or_chosen(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    name: str,
     found: str,
     given: dict[str, str],
     offered: bool,
 ) -> None:
-    monkeypatch.setattr("gateway.parts.find_program", lambda: found)
-    assert ("claude" in engines(tmp_path, **given)) is offered
+    def named(text: str) -> str:
+        return text.replace("{name}", name).replace("{NAME}", name.upper())
+
+    monkeypatch.setattr(f"gateway.parts.{FINDERS[name]}", lambda: named(found))
+    settings = {named(key): named(value) for key, value in given.items()}
+    assert (name in engines(tmp_path, **settings)) is offered
 
 
+@pytest.mark.parametrize("name", FINDERS)
 async def test_chosen_and_not_installed_is_told_to_who_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("gateway.parts.find_program", lambda: "")
+    monkeypatch.setattr(f"gateway.parts.{FINDERS[name]}", lambda: "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    engine = engines(tmp_path, LANEWAY_ENGINE="claude")["claude"]
+    engine = engines(tmp_path, LANEWAY_ENGINE=name)[name]
     run = engine.run(Request("lane", 1, tmp_path, "hello"))
     (event,) = [event async for event in run.events()]
     assert isinstance(event, Finished)
     assert event.result is Result.FAILED
-    assert "The program claude was not found on PATH. Install it" in event.error
+    assert f"The program {name} was not found on PATH. Install it" in event.error
