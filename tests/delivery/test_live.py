@@ -356,3 +356,36 @@ async def test_typing_never_ends_later_than_the_answer(it: Scene) -> None:
     await it.clock.advance(30)
     assert it.channel.of(Typing)
     assert max(call.at for call in it.channel.of(Typing)) <= ended
+
+
+async def test_where_texts_can_grow_all_of_it_is_handed_over_up_to_its_limit() -> None:
+    async with turn(stream_text=40, preview_text=20) as it:
+        it.live.feed(Text("\n\n" + "x" * 30))
+        await it.clock.advance(2)
+        it.live.feed(Text("y" * 30))
+        await it.clock.advance(2)
+        assert it.screen.growing[0] == Growing("x" * 30)
+        assert it.screen.growing[-1] is None
+
+
+async def test_half_a_character_is_not_shown_before_its_other_half() -> None:
+    async with turn(stream_text=100) as it:
+        it.live.feed(Text("a\ud83d"))
+        await it.clock.advance(2)
+        it.live.feed(Text("\udc4b"))
+        await it.clock.advance(2)
+        texts = [one.text for one in it.screen.growing if one]
+        assert (texts[0], texts[-1]) == ("a", "a👋")
+
+
+async def test_while_a_person_decides_the_text_stands_still() -> None:
+    async with turn(stream_text=100) as it:
+        await it.stream(3)
+        it.live.hold()
+        assert it.screen.growing[-1] is None
+
+
+async def test_where_texts_cannot_grow_none_is_handed_over() -> None:
+    async with turn() as it:
+        await it.stream(3)
+        assert not any(it.screen.growing)

@@ -115,6 +115,7 @@ class FakeChannel:
         self.files: dict[str, bytes] = {}
         self.seconds = 0.0  # how long every call takes
         self.said: tuple[Said, ...] = ()  # what was said before in every thread
+        self.grows = True  # a Stream's text grows by itself
         self.streams_words_only = False  # a Stream without a text makes no message
         self.knows_nonces = 180.0  # seconds for which a repetition makes no second message
         self.decide: Callable[[Action], Fault | None] = lambda action: None
@@ -245,7 +246,7 @@ class FakeChannel:
                 elif strict:
                     raise MessageGone("message to edit not found")
             case Stream(address, message_id, text, part, keyboard, _, nonce):
-                call.growing = bool(text)
+                call.growing = bool(text) and self.grows
                 if not message_id:
                     if text or not self.streams_words_only:
                         call.message_id = self._new(address, part, keyboard, "", nonce)

@@ -151,6 +151,8 @@ class Api:
         message["text"] += p.get("markdown_text") or ""
         message["streaming"] = False
         message["blocks"] = p.get("blocks") or []
+        if p.get("metadata"):
+            message["metadata"] = p["metadata"]
         return {"channel": p["channel"], "ts": p["ts"], "message": dict(message)}
 
     def _streaming(self, p: Json) -> Json:

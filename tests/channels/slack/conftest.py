@@ -22,6 +22,10 @@ class QuickClock(SystemClock):
     def __init__(self, speed: float = 50.0) -> None:
         self.asked: list[float] = []
         self.speed = speed
+        self.later = 0.0  # seconds that have passed beside those that did
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.later
 
     async def sleep(self, seconds: float) -> None:
         self.asked.append(seconds)
