@@ -69,9 +69,9 @@ async def test_an_addition_that_lands_late_does_not_undo_the_answer(it: Scene) -
     it.channel.slow(Stream, 30, late=True)
     await grow(it, turn, "ab")
     await it.answer("abc", turn=turn)
-    await it.clock.advance(3)
+    await it.clock.advance(2.1)
     it.channel.land()
-    await it.clock.advance(20)
+    await it.clock.advance(5)
     assert [message.text for message in it.channel.shown()] == ["abc"]
 
 
