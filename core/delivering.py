@@ -13,33 +13,25 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
+from core.attempt import Attempt, Outcome
 from core.calls import Broke, Calls, Place
 from core.channel import (
-    Action,
     ChatMoved,
-    Delete,
     FormatRefused,
     MessageGone,
     NotSent,
     RateLimited,
     Refused,
-    Revise,
-    Send,
     SendError,
-    SendFile,
     Uncertain,
 )
 from core.finding import FIND_AFTER, found, nonce_of, repeatable
 from core.frames import Previews
-from core.messages import Keyboard, Part
 from core.rates import Rank, Ticket
 from core.signs import Signs
 from core.store import reads, rows
-from core.store.records import Delivery, DeliveryKind, DeliveryState, FilePart, revised
-from core.store.rows import Row
+from core.store.records import Delivery, DeliveryKind, DeliveryState, revised
 
 log = logging.getLogger("laneway.outbox")
 
@@ -49,38 +41,6 @@ KNOWN = 4096  # messages remembered by what made them
 OUR_FAULT = "a fault inside the gateway; its log says more"
 
 Holding = Callable[[Ticket | None], None]  # told which ticket the delivery waits with
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    state: DeliveryState
-    message_id: str = ""
-    error: SendError | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _Attempt:
-    """What has been learned about a delivery so far."""
-
-    delivery: Delivery
-    rank: Callable[[], Rank]
-    part: Part | FilePart
-    target: str
-    began: float
-    in_flight: bool = False
-    doubt: SendError | None = None  # why an earlier try may have arrived
-    ask_at: float = 0.0  # the platform is not asked before
-    plain: bool = False
-    moved: bool = False
-    anew: bool = False  # its message was gone
-    late: bool = False  # a preview's edit may land after ours
-    tries: int = 0
-    doubts: int = 0  # tries that may have arrived, and had not
-    rows: tuple[Row, ...] = ()  # to be stored with the next mark
-
-    @property
-    def edits(self) -> bool:
-        return bool(self.target)
 
 
 class Delivering:
@@ -127,7 +87,7 @@ class Delivering:
                 await self._unmark(attempt)
                 continue
             try:
-                done = await self._calls.do(place.channel, _action(attempt, place))
+                done = await self._calls.do(place.channel, attempt.action(place.address))
             except SendError as error:
                 outcome = await self._after(attempt, place, error)
             else:
@@ -167,10 +127,10 @@ class Delivering:
 
     # Before the call ----------------------------------------------------------------------
 
-    def _begin(self, delivery: Delivery, rank: Callable[[], Rank]) -> _Attempt:
+    def _begin(self, delivery: Delivery, rank: Callable[[], Rank]) -> Attempt:
         """A first try; or the next one of what an earlier process had in flight."""
         now = self._clock.monotonic()
-        attempt = _Attempt(delivery, rank, delivery.part, delivery.target, now)
+        attempt = Attempt(delivery, rank, delivery.part, delivery.target, now)
         if delivery.state is DeliveryState.IN_FLIGHT and not delivery.target:
             attempt.began -= (self._clock.now() - delivery.created_at) / 1000
             attempt.in_flight, attempt.doubt = True, Uncertain("restart")
@@ -178,7 +138,7 @@ class Delivering:
             self._in_flight.add(delivery.id)
         return attempt
 
-    async def _aim(self, attempt: _Attempt) -> bool:
+    async def _aim(self, attempt: Attempt) -> bool:
         """Find the message to edit, if there is one. False: there is nothing to change."""
         delivery = attempt.delivery
         if delivery.kind is DeliveryKind.ANSWER and delivery.seq == 0:
@@ -206,7 +166,7 @@ class Delivering:
             known = row.message_id if row else ""
         return known
 
-    async def _await_turn(self, attempt: _Attempt, place: Place, holding: Holding) -> Ticket:
+    async def _await_turn(self, attempt: Attempt, place: Place, holding: Holding) -> Ticket:
         ticket = place.ask(attempt.rank())
         holding(ticket)
         try:
@@ -215,7 +175,7 @@ class Delivering:
             holding(None)
         return ticket
 
-    async def _mark(self, attempt: _Attempt, place: Place) -> bool:
+    async def _mark(self, attempt: Attempt, place: Place) -> bool:
         """Commit what must be known before the call. False: a penalty came meanwhile."""
         written = [*attempt.rows]
         if attempt.anew and attempt.delivery.target and not attempt.in_flight:
@@ -230,7 +190,7 @@ class Delivering:
         await self._store.save(*written)  # waits while the disk fails
         return not place.held(attempt.rank())
 
-    async def _unmark(self, attempt: _Attempt) -> None:
+    async def _unmark(self, attempt: Attempt) -> None:
         """It certainly was not sent, and will wait: a crash meanwhile leaves it to be sent."""
         if attempt.in_flight and attempt.doubt is None:
             attempt.in_flight = False
@@ -240,7 +200,7 @@ class Delivering:
 
     # After the call -----------------------------------------------------------------------
 
-    async def _after(self, attempt: _Attempt, place: Place, error: SendError) -> Outcome | None:
+    async def _after(self, attempt: Attempt, place: Place, error: SendError) -> Outcome | None:
         """What an error means for this delivery; None: try again."""
         match error:
             case RateLimited():
@@ -256,8 +216,7 @@ class Delivering:
             case Uncertain():
                 return await self._doubt(attempt, place, error)
             case FormatRefused() if not attempt.plain:
-                attempt.plain = True
-                attempt.part = _plain(attempt.part)
+                attempt.without_markup()
                 await self._unmark(attempt)
             case MessageGone() if attempt.edits:
                 return await self._gone(attempt)
@@ -271,9 +230,9 @@ class Delivering:
                 return Outcome(DeliveryState.FAILED, error=error)
         return None
 
-    async def _gone(self, attempt: _Attempt) -> Outcome | None:
+    async def _gone(self, attempt: Attempt) -> Outcome | None:
         """The message to edit is not there: what it should say is sent once as a new one."""
-        if _deletes(attempt):
+        if attempt.deletes:
             return Outcome(DeliveryState.SENT)
         if attempt.delivery.turn is not None:
             attempt.rows = tuple(self._previews.lost(attempt.delivery.turn))
@@ -282,7 +241,7 @@ class Delivering:
 
     # What may be there --------------------------------------------------------------------
 
-    async def _doubt(self, attempt: _Attempt, place: Place, error: SendError) -> Outcome | None:
+    async def _doubt(self, attempt: Attempt, place: Place, error: SendError) -> Outcome | None:
         """A send may have arrived. None: it is repeated, or the platform is asked."""
         attempt.doubt = error
         if self._repeatable(attempt, place):
@@ -296,14 +255,14 @@ class Delivering:
             attempt.ask_at = self._clock.monotonic() + max(FIND_AFTER, pause)
         return None
 
-    def _repeatable(self, attempt: _Attempt, place: Place) -> bool:
+    def _repeatable(self, attempt: Attempt, place: Place) -> bool:
         return repeatable(place.channel.limits, self._clock.monotonic() - attempt.began)
 
-    def _asks(self, attempt: _Attempt, place: Place) -> bool:
+    def _asks(self, attempt: Attempt, place: Place) -> bool:
         """Whether it has to be known that it is not there before it may be sent."""
         return attempt.doubt is not None and not self._repeatable(attempt, place)
 
-    async def _find(self, attempt: _Attempt, place: Place) -> Outcome | None:
+    async def _find(self, attempt: Attempt, place: Place) -> Outcome | None:
         """Ask whether it is there. None: it is not, and may be sent; or nobody could tell yet."""
         delivery, doubt = attempt.delivery, attempt.doubt
         if not place.channel.limits.finds_sends:
@@ -329,7 +288,7 @@ class Delivering:
             attempt.doubt, attempt.began, attempt.tries = None, self._clock.monotonic(), 0
         return None
 
-    async def _pause(self, attempt: _Attempt, error: SendError) -> None:
+    async def _pause(self, attempt: Attempt, error: SendError) -> None:
         pause = PAUSES[min(attempt.tries, len(PAUSES) - 1)]
         attempt.tries += 1
         log.info("delivery %d waits %g s: %s", attempt.delivery.id, pause, error)
@@ -337,7 +296,7 @@ class Delivering:
 
     # Afterwards ---------------------------------------------------------------------------
 
-    def _remember(self, attempt: _Attempt, outcome: Outcome, place: Place) -> None:
+    def _remember(self, attempt: Attempt, outcome: Outcome, place: Place) -> None:
         delivery = attempt.delivery
         self._unwanted.discard(delivery.id)
         self.made(delivery.id, outcome.message_id)
@@ -353,7 +312,7 @@ class Delivering:
             self._repeats[(delivery.lane, attempt.target)] = delivery.id
             self._calls.spawn(self._repeat(attempt, place), f"repeat of delivery {delivery.id}")
 
-    async def _repeat(self, attempt: _Attempt, place: Place) -> None:
+    async def _repeat(self, attempt: Attempt, place: Place) -> None:
         """A frame that was cut off may have landed after the answer: show the answer again."""
         key = (attempt.delivery.lane, attempt.target)
         await self._clock.sleep(REPEAT_AFTER)
@@ -362,7 +321,7 @@ class Delivering:
             if self._repeats.get(key) != attempt.delivery.id:
                 return
             try:
-                await self._calls.do(place.channel, _action(attempt, place))
+                await self._calls.do(place.channel, attempt.action(place.address))
             except RateLimited as limited:
                 place.hold(limited)
                 continue
@@ -374,30 +333,3 @@ class Delivering:
                 log.info("delivery %d was not shown again: %s", attempt.delivery.id, error)
             if self._repeats.get(key) == attempt.delivery.id:
                 del self._repeats[key]
-
-
-def takes_away(part: Part | FilePart, keyboard: Keyboard) -> bool:
-    """An edit to nothing at all takes the message away."""
-    return isinstance(part, Part) and not part.text and not keyboard
-
-
-def _deletes(attempt: _Attempt) -> bool:
-    return attempt.edits and takes_away(attempt.part, attempt.delivery.keyboard)
-
-
-def _plain(part: Part | FilePart) -> Part | FilePart:
-    if isinstance(part, Part):
-        return part.plain()
-    return FilePart(part.path, part.name, part.caption.plain() if part.caption else None)
-
-
-def _action(attempt: _Attempt, place: Place) -> Action:
-    delivery, part, address = attempt.delivery, attempt.part, place.address
-    nonce = nonce_of(delivery.id, delivery.created_at)
-    if isinstance(part, FilePart):
-        return SendFile(address, Path(part.path), part.name, part.caption, nonce)
-    if _deletes(attempt):
-        return Delete(address, attempt.target)
-    if attempt.edits:
-        return Revise(address, attempt.target, part, delivery.keyboard)
-    return Send(address, part, delivery.keyboard, delivery.reply_to, nonce)

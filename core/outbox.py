@@ -14,10 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from core.attempt import Outcome, takes_away
 from core.calls import Calls, Moved, Unreachable
 from core.channel import Channel, ChannelLimits, Refused, SendError
 from core.clock import Clock
-from core.delivering import Delivering, Holding, Outcome, takes_away
+from core.delivering import Delivering, Holding
 from core.finding import repeatable
 from core.frames import Previews
 from core.guard import fault_of
