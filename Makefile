@@ -21,15 +21,18 @@ JOBS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 test: dev ## run the whole test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-engines: dev ## test engines with their real programs (fetches some 400 MB once)
-	@test -e .venv-engines/claude || { rm -rf .venv-engines; \
+test-engines: dev ## test engines with their real programs (fetches some 800 MB once)
+	@test -e .venv-engines/codex || { rm -rf .venv-engines; \
 	$(PYTHON) -m venv .venv-engines && .venv-engines/bin/python -m pip install --quiet \
-	--disable-pip-version-check --no-deps --only-binary :all: $(CLAUDE) && \
+	--disable-pip-version-check --no-deps --only-binary :all: $(CLAUDE) $(CODEX) && \
 	ln -s "$$(echo $$PWD/.venv-engines/lib/*/site-packages/claude_agent_sdk/_bundled/claude)" \
-	.venv-engines/claude; }
-	LANEWAY_TEST_CLAUDE="$$PWD/.venv-engines/claude" $(BIN)/python -m pytest -n auto \
-	tests/engines/test_claude_real.py
+	.venv-engines/claude && \
+	ln -s "$$(echo $$PWD/.venv-engines/lib/*/site-packages/codex_cli_bin/bin/codex)" \
+	.venv-engines/codex; }
+	LANEWAY_TEST_CLAUDE="$$PWD/.venv-engines/claude" LANEWAY_TEST_CODEX="$$PWD/.venv-engines/codex" \
+	$(BIN)/python -m pytest -n auto tests/engines/test_claude_real.py tests/engines/test_codex_real.py
 
+CODEX = "openai-codex-cli-bin>=0.163,<0.164"
 CLAUDE = "claude-agent-sdk>=0.2.189,<0.3"
 
 check: dev ## everything that CI checks

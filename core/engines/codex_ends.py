@@ -9,8 +9,8 @@ from core.engines.base import Failure, FailureKind
 from core.engines.limits import reached
 
 SIGN_IN = (
-    "Codex is not signed in. Start `codex login` once in a terminal on the gateway's machine, or "
-    "hand it a key: OPENAI_API_KEY in LANEWAY_ENGINE_ENV."
+    "Codex is not signed in. Run `codex login` once in a terminal on the gateway's machine, or with a "
+    "key: `printenv OPENAI_API_KEY | codex login --with-api-key`."
 )
 TOO_MUCH = (
     "The conversation has become too long for the model. Make it shorter with /compact, or begin "
