@@ -14,6 +14,7 @@ from pathlib import Path
 from core import commands, usage, wording
 from core.addressing import Spoken
 from core.arriving import Arriving
+from core.budget_words import BudgetsSeen
 from core.commands import scheduling
 from core.commands.base import Answer, Ask, JobsSeen, Looked, Needs, Shown, Situation, Values
 from core.commands.knowing import pairing_text
@@ -106,6 +107,8 @@ class Answering:
             here = replace(here, used=await self._usage(lane, person, spoken.args))
         if spoken.name in commands.JOBS:
             here = replace(here, jobs=await self._jobs(lane, person, spoken))
+        if spoken.name in commands.MONEY:
+            here = replace(here, budgets=self._budgets(lane, person, here))
         return commands.answer(Ask(spoken.name, spoken.args, person, here))
 
     def pressed(self, identity: str, lane: LaneRow, answer: Answer, message_id: str) -> Item:
@@ -132,6 +135,7 @@ class Answering:
             answer.event,
             rows=(*written, *answer.rows, *meanings),
             deliveries=deliveries,
+            budget=answer.budget,
         )
 
     def _compaction(
@@ -200,6 +204,14 @@ class Answering:
         if within is None:
             return None
         return await usage.report(self.ground.store, lane.id, person.id, within)
+
+    def _budgets(self, lane: LaneRow, person: Person, here: Situation) -> BudgetsSeen:
+        ground, main = self.ground, here.main
+        seen = ground.caps(lane.id, person.id, main.id if main else None)
+        engine = here.acting or here.values.engine
+        known = ground.prices().knows(engine, lane.model)
+        priced = here.abilities.cost is not False or known
+        return replace(seen, priced=priced, number=ground.store.ids.budget)
 
     async def _jobs(self, lane: LaneRow, person: Person, spoken: Spoken) -> JobsSeen:
         store, house = self.ground.store, self.ground.house

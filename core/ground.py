@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from core import folders
+from core.budget_words import BudgetsSeen
 from core.channel import Channel, ChannelLimits
 from core.clock import Clock
 from core.engines.base import Abilities, Choices
@@ -21,6 +22,7 @@ from core.lane_ids import channel_of, lane_id
 from core.lanes import LaneView
 from core.messages import Address, Message
 from core.people import People
+from core.prices import Prices
 from core.showing import Showing
 from core.store import reads, rows
 from core.store.errors import Poisoned
@@ -130,6 +132,8 @@ class Ground:
     house: House
     new_id: Callable[[], str]
     jobs_changed: Callable[[], None] = lambda: None
+    caps: Callable[[str, str, int | None], BudgetsSeen] = lambda *_: BudgetsSeen()
+    prices: Callable[[], Prices] = Prices
     asking: set[str] = field(default_factory=set)  # channels that asked where to go on reading
     names: Names = field(default_factory=Names)
     showing: Showing = field(init=False)

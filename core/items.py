@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from core.budgets import Change, Spending
 from core.store import rows
 from core.store.records import Delivery, MessageRow
 from core.store.rows import Row
@@ -39,6 +40,8 @@ class Item:
     rows: Sequence[Row] = ()
     deliveries: Sequence[Delivery] = ()  # written as pending with it, sent after the commit
     closing: Callable[[Turn], Said] | None = None
+    budget: Change | None = None  # what somebody said about caps on money
+    spending: Spending | None = None  # what a turn has cost so far
 
 
 def content(item: Item) -> list[Row]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Protocol
 
-from core import engine_words, wording
+from core import budget_words, engine_words, wording
 from core.channel import Channel
 from core.clock import Clock
 from core.engines.base import Abilities
@@ -182,6 +182,16 @@ class Notices:
                 engine, now = view.facts.engine, self._clock.now()
                 return engine_words.waiting(
                     waiting, engine, view.engine_pause, now, self._zone, timeless=timeless
+                )
+            if Hold.ENGINE not in view.paused and not (here or everywhere):
+                now = self._clock.now()
+                until = budget_words.next_day(now, self._zone)
+                return budget_words.waiting(
+                    waiting,
+                    until,
+                    until if timeless else now,
+                    self._zone,
+                    all_spent=Hold.ALL_SPENT in view.paused,
                 )
             return wording.waiting_paused(waiting, here=here, everywhere=everywhere)
         if view.main is not None:

@@ -14,6 +14,7 @@ from core import wording
 from core.addressing import Spoken
 from core.answering import Answering
 from core.arriving import Arriving
+from core.budgets import Put, handed_on
 from core.ground import Ground
 from core.items import Item
 from core.lane_ids import channel_of
@@ -21,7 +22,7 @@ from core.messages import Press
 from core.people import Person
 from core.prompt import CONTINUE_NOTE
 from core.showing import Action
-from core.store import reads, rows
+from core.store import budgets, reads, rows
 from core.store.records import ButtonRow, LaneRow, MessageRow, PlaceRow, TurnRow
 from core.turns import (
     Arrived,
@@ -177,6 +178,9 @@ class Pressing:
         item = Item(
             f"{action}:{old.id}", event, messages=copies, rows=(rows.turn_of(turn.id, old.id),)
         )
+        if action is Action.CONTINUE and (cap := await budgets.of_turn(ground.store, old.id)):
+            number, now = ground.store.ids.budget(), ground.clock.now()
+            item = replace(item, budget=Put(handed_on(cap, number, now, turn.id)))
         told = "It waits its turn." if action is Action.QUEUE else "Going on."
         return await self._take(told, item) or "That was pressed already."
 

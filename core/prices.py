@@ -58,6 +58,10 @@ class Prices:
         fitting = [name for name in models if "*" in name and fnmatchcase(model, _only_star(name))]
         return models[max(fitting, key=len)] if fitting else None
 
+    def knows(self, engine: str, model: str) -> bool:
+        """Whether a turn will have a price; one whose model is not named yet may have one."""
+        return self.of(engine, model) is not None or (not model and bool(self._table.get(engine)))
+
     def priced(self, engine: str, model: str, usage: Usage) -> Usage:
         """With its cost, where the engine told none and the price is known."""
         if usage.cost is not None:

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from core import restoring, turns
+from core.budgeting import Budgeting, Money
 from core.clock import Clock
 from core.engines.base import Abilities, Choices, Engine, Offering
 from core.guard import guarded
@@ -79,9 +80,11 @@ class Runner:
         channels: Collection[str],
         clock: Clock,
         limits: Limits,
+        money: Money | None = None,
     ) -> None:
         self.lanes = Lanes(limits)
         self.telling = telling
+        self.budgeting = Budgeting(money or Money(), self.lanes, telling, clock)
         self._notices = notices
         self._store = store
         self._life = life
@@ -118,9 +121,11 @@ class Runner:
             lifting = group.create_task(
                 lift(self.take, self.lanes, self._clock), name="ends of pauses"
             )
+            spending = group.create_task(self.budgeting.run(self.take), name="days and caps")
             ready.set()
             await stop.wait()
             lifting.cancel()
+            spending.cancel()
             await self._drain(group, drain)
             showing.cancel()
 
@@ -191,6 +196,7 @@ class Runner:
     def carry_out(self, commands: Sequence[Command], deliveries: Sequence[Delivery]) -> None:
         """Do what the rules decided; called in order, right after each commit."""
         self.lanes.settle()
+        self.budgeting.settle()
         self.telling.deliver(deliveries)
         touched: dict[str, None] = {}
         for command in commands:
@@ -235,7 +241,7 @@ class Runner:
 
     def _start(self, turn: Turn) -> None:
         assert self._group is not None, "turns start only while the runner runs"
-        running = Running(turn, self._life, self.take, self._group)
+        running = Running(turn, self._life, self.take, self._group, self.budgeting.tightest)
         self._running[turn.id] = running
         self._idle.clear()
         task = guarded(self._group, running.live(), f"turn {turn.id} in {turn.lane}")
@@ -253,6 +259,7 @@ class Runner:
         """Rebuild the lanes from the store, and settle what a crash cut off."""
         state = await restoring.stored_state(self._store, self._defaults, self._channels)
         self._sources.update(state.sources)
+        await self.budgeting.load(self._store, state.turns)
         # What goes on by itself comes before what waits: nothing starts until it is in its lane.
         step = Restoring(self, state, goes_on=go_on is not None)
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core import turns
+from core.budgets import Spending
 from core.clock import Clock
 from core.engines.base import Failure, Usage
 from core.items import Item, Said, Take
@@ -55,7 +56,12 @@ class Settling:
         used = (usage_row(turn, usage),) if usage else ()
         closing = await self._telling.closing(turn, end.result, remains)
         event = turns.Finished(turn.id, turn.lane, end.result, end.error)
-        item = Item(event=event, rows=[*written, result, *used], closing=closing)
+        item = Item(
+            event=event,
+            rows=[*written, result, *used],
+            closing=closing,
+            spending=spending(turn, usage),
+        )
         if await self._stored(turn, item):
             return
         # Something the engine said can never be stored; nothing of it is needed for the end.
@@ -74,6 +80,7 @@ class Settling:
         *,
         uncounted: bool = False,
         written: Sequence[rows.Row] = (),
+        usage: Usage | None = None,
     ) -> None:
         """The mark *prompted* is taken back; the rules decide whether it is tried again."""
         taken_back = rows.turn_prompted(turn.id, None, session, "")
@@ -84,7 +91,15 @@ class Settling:
             return closing(over) if remains.shown and over.stop is not None else Said()
 
         event = turns.Unsent(turn.id, turn.lane, end.error, uncounted)
-        await self._stored(turn, Item(event=event, rows=[taken_back, *written], closing=after_stop))
+        await self._stored(
+            turn,
+            Item(
+                event=event,
+                rows=[taken_back, *written],
+                closing=after_stop,
+                spending=spending(turn, usage),
+            ),
+        )
 
     async def say(self, turn: Turn, said: Said) -> None:
         """Something more for the thread, after its end."""
@@ -118,6 +133,13 @@ class Settling:
         except StoreError as fault:  # the gateway is leaving; the next start settles it
             log.error("turn %d: its end was not stored: %s", turn.id, fault)
         return True
+
+
+def spending(turn: Turn, usage: Usage | None) -> Spending | None:
+    """What its present run has cost, where that is known."""
+    if usage is None or usage.cost is None:
+        return None
+    return Spending(turn.id, turn.lane, turn.person, usage.cost)
 
 
 def usage_row(turn: Turn, usage: Usage) -> rows.Row:

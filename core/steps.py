@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from core import restoring, turns
+from core.budgeting import Budgeting
 from core.items import Item, Said, content
 from core.lanes import Lanes
 from core.lanes.board import Mark
@@ -32,6 +33,9 @@ class Carrying(Protocol):
     @property
     def telling(self) -> Telling: ...
 
+    @property
+    def budgeting(self) -> Budgeting: ...
+
     def now(self) -> int: ...
 
     def heard(self, item: Item) -> None: ...
@@ -46,16 +50,22 @@ class Step:
     runner: Carrying
     item: Item
     mark: Mark = UNMARKED
+    spent: int = 0  # the same of what is spent
     commands: Sequence[Command] = ()
     deliveries: list[Delivery] = field(default_factory=list)
 
     def decide(self) -> list[Row]:
         lanes = self.runner.lanes
         self.mark = lanes.mark()
-        self.commands = lanes.handle(self.item.event) if self.item.event else ()
-        told = [self._closing(), self.runner.telling.of(self.commands, self._closed())]
+        self.spent = self.runner.budgeting.mark()
+        commands = lanes.handle(self.item.event) if self.item.event else ()
+        followed = self.runner.budgeting.follow(commands, self.item)
+        self.commands = followed.commands
+        ends = self.runner.telling.of(self.commands, self._closed(), told=followed.ends)
+        told = [self._closing(), ends, *followed.said]
         self.deliveries = [*self.item.deliveries]
         written = [*rows_of(self.commands, self.runner.now()), *content(self.item)]
+        written += followed.rows
         for one in told:
             self.deliveries += one.deliveries
             written += one.rows
@@ -64,6 +74,7 @@ class Step:
 
     def undo(self) -> None:
         self.runner.lanes.undo(self.mark)
+        self.runner.budgeting.undo(self.spent)
 
     def done(self) -> None:
         self.runner.heard(self.item)
@@ -110,6 +121,7 @@ class Restoring:
     runner: Carrying
     state: restoring.StoredState
     mark: Mark = UNMARKED
+    spent: int = 0  # the same of what is spent
     commands: Sequence[Command] = ()
     deliveries: list[Delivery] = field(default_factory=list)
     goes_on: bool = False  # what was cut off is continued; until then nothing starts
@@ -117,10 +129,13 @@ class Restoring:
     def decide(self) -> list[Row]:
         state, telling = self.state, self.runner.telling
         self.mark = self.runner.lanes.mark()
+        self.spent = self.runner.budgeting.mark()
         paused = state.paused_all or self.goes_on
-        self.commands = self.runner.lanes.restore(
-            state.turns, state.facts, paused, state.paused_engines
-        )
+        # Who has spent the day already has to wait before anything starts.
+        first = self.runner.budgeting.follow(())
+        restored = self.runner.lanes.restore(state.turns, state.facts, paused, state.paused_engines)
+        followed = self.runner.budgeting.follow(restored)
+        self.commands = [*first.commands, *followed.commands]
         self.deliveries = []
         for command in self.commands:
             match command:
@@ -128,17 +143,23 @@ class Restoring:
                     self.deliveries += telling.closed_preview(turn, state.previews[turn.id])
                 case _:
                     pass
-        said = telling.of(self.commands, goes_on=frozenset(t.id for t in self.going_on()))
-        self.deliveries += said.deliveries
+        ends = first.ends | followed.ends
+        going = frozenset(turn.id for turn in self.going_on())
+        said = telling.of(self.commands, goes_on=going, told=ends)
+        for one in (said, *first.said, *followed.said):
+            self.deliveries += one.deliveries
         return [
             *(rows.release() if state.held else ()),
             *rows_of(self.commands, self.runner.now()),
+            *first.rows,
+            *followed.rows,
             *said.rows,
             *(rows.delivery(delivery) for delivery in self.deliveries),
         ]
 
     def undo(self) -> None:
         self.runner.lanes.undo(self.mark)
+        self.runner.budgeting.undo(self.spent)
 
     def done(self) -> None:
         self.runner.telling.deliver(self.state.released)

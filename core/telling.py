@@ -106,16 +106,18 @@ class Telling:
         commands: Iterable[Command],
         closed: int | None = None,
         goes_on: Collection[int] = (),
+        told: Collection[int] = (),
     ) -> Said:
         """The notices of one step. ``closed``: a turn whose own ending says why it ended.
 
-        ``goes_on``: turns that were cut off and are continued without being asked.
+        ``goes_on``: turns that were cut off and are continued without being asked. ``told``: turns
+        of whose end is said elsewhere what there is to say.
         """
         deliveries: list[Delivery] = []
         written: list[Row] = []
         for command in commands:
             match command:
-                case Tell(News.ENDED, _, turn) if turn is not None and turn.id == closed:
+                case Tell(News.ENDED, _, turn) if turn and (turn.id == closed or turn.id in told):
                     continue
                 case Tell(_, lane, turn) if turn is not None and turn.id in goes_on:
                     deliveries += self._notice(lane, turn, wording.goes_on(turn.label))
@@ -182,6 +184,10 @@ class Telling:
     def note(self, turn: Turn, markdown: str) -> Said:
         """A notice about this turn, in its thread."""
         return Said(self._notice(turn.lane, turn, markdown))
+
+    def remark(self, lane: str, markdown: str) -> Said:
+        """A notice about no turn in particular."""
+        return Said(self._notice(lane, None, markdown))
 
     def _notice(
         self,

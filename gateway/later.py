@@ -26,15 +26,6 @@ def missing_here(settings: Settings) -> Iterator[str]:
         yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
     if settings.slack_mode is SlackMode.WEBHOOK:
         yield "LANEWAY_SLACK_MODE=webhook is not part of this version: set socket"
-    for name, cap in (
-        ("LANEWAY_BUDGET_PERSON_DAY", settings.budget_person_day),
-        ("LANEWAY_BUDGET_DAY", settings.budget_day),
-    ):
-        if cap is not None:
-            yield (
-                f"{name} is not part of this version: nothing would stop at {cap} dollars. Remove"
-                " it, and set a cap where the agent's account is kept"
-            )
 
 
 def unused_here(settings: Settings) -> tuple[str, ...]:

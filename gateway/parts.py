@@ -12,6 +12,8 @@ from pathlib import Path
 from channels.registry import Wanted
 from core.alarm import Alarm
 from core.approvals import Approvals
+from core.budgeting import Money
+from core.budgets import Standing
 from core.channel import Channel, Forbidden, SendError, ThreadGone
 from core.clock import Clock
 from core.engines.acp import AcpEngine
@@ -212,6 +214,16 @@ def lists(settings: Settings) -> Lists:
     )
 
 
+def money(settings: Settings) -> Money:
+    """The caps that hold every day, and whose days they go by."""
+    person, everybody = settings.budget_person_day, settings.budget_day
+    standing = Standing(
+        float(person) if person is not None else None,
+        float(everybody) if everybody is not None else None,
+    )
+    return Money(standing, settings.timezone)
+
+
 def limits(settings: Settings) -> Limits:
     return Limits(
         running=settings.max_turns,
@@ -300,8 +312,9 @@ def assemble(
     )
     notices = Notices(store, channel, clock, new_id, settings.timezone)
     runner = Runner(
-        store, telling, notices, life, engines, defaults, frozenset(channels), clock, rules
-    )
+        store, telling, notices, life, engines, defaults, frozenset(channels), clock, rules,
+        money(settings),
+    )  # fmt: skip
     health.paused = lambda: runner.lanes.engine_pauses
     runner.on_over(titling.over)
     jobs = make_jobs(
@@ -324,7 +337,7 @@ def assemble(
     )
     ground = Ground(
         store, runner, outbox, approvals, questions, people, channels, clock, house, new_id,
-        jobs.changed,
+        jobs.changed, runner.budgeting.seen, lambda: listed.now,
     )  # fmt: skip
     intake = Intake(ground)
     tools.begin(runner.take, intake.queue_up)

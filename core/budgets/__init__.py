@@ -30,6 +30,8 @@ from core.budgets.values import (
     Told,
     Warned,
     Why,
+    handed_on,
+    of_turn,
 )
 
 __all__ = [
@@ -52,4 +54,6 @@ __all__ = [
     "Told",
     "Warned",
     "Why",
+    "handed_on",
+    "of_turn",
 ]

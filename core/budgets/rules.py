@@ -132,6 +132,11 @@ class Budgets:
         return min(ends, default=None)
 
     @property
+    def day(self) -> str:
+        """The one that was last gone by."""
+        return self._day[""]
+
+    @property
     def held(self) -> tuple[frozenset[str], bool]:
         """Who has spent what a day allows, and whether all together have."""
         return self._held.get("", (frozenset(), False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.turns import Event, Turn
@@ -52,6 +52,18 @@ class Budget:
     @property
     def left(self) -> float:
         return max(0.0, round(self.dollars - self.spent, 9))
+
+
+def of_turn(number: int, lane: str, turn: int, dollars: float, made_at: int, by: str) -> Budget:
+    """The cap of one run of a job, for the turn that it begins."""
+    return Budget(number, lane, dollars, made_at, Why.JOB, by, None, State.USED, turn)
+
+
+def handed_on(cap: Budget, number: int, made_at: int, turn: int) -> Budget:
+    """What is left of the cap of a turn that was cut off, for the one that goes on with it."""
+    return replace(
+        cap, id=number, made_at=made_at, why=Why.CONTINUE, until=None, state=State.USED, turn=turn
+    )
 
 
 @dataclass(frozen=True, slots=True)

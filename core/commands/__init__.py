@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.commands import choosing, knowing, scheduling, working
+from core.commands import capping, choosing, knowing, scheduling, working
 from core.commands.base import Answer, Ask, Command, Needs, Who
 from core.people import Person
 from core.wording import plain
@@ -61,6 +61,13 @@ _TABLE = (
         "LEVEL",
         needs=frozenset({Needs.CHOICES}),
     ),
+    Command(
+        "budget",
+        "what the next turn here may cost",
+        Who.LANE,
+        capping.budget,
+        "1.50 [for 2h]|off",
+    ),
     Command("usage", "tokens and cost, here and yours", Who.ALL, knowing.usage, "[7d|all]"),
     Command("every", "a schedule", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
     Command("at", "something to do once, at a time", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
@@ -109,8 +116,9 @@ _TABLE = (
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
 # Of a later version; they say so, so that nobody takes them for misspelt.
-LATER = frozenset({"budget", "watch", "link"})
+LATER = frozenset({"watch", "link"})
 JOBS = frozenset({"every", "at", "in", "jobs", "job"})  # that look at jobs
+MONEY = frozenset({"budget", "status"})  # that look at caps on money
 NAMES = frozenset(COMMANDS) | LATER | {"start"}
 
 

@@ -13,6 +13,8 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from core.budget_words import BudgetsSeen
+from core.budgets import Change
 from core.engines.base import Abilities, Choices
 from core.job_asking import JobLimits
 from core.job_rules import Job
@@ -132,6 +134,7 @@ class Situation:
     first: Turn | None = None  # what a stop ended before it was stored
     used: Report | None = None  # None: what was typed is no time span
     jobs: JobsSeen = field(default_factory=JobsSeen)
+    budgets: BudgetsSeen = field(default_factory=BudgetsSeen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,7 @@ class Answer:
     title: str = ""  # the thread's new name on its platform
     reload: bool = False  # people or places changed
     jobs: bool = False  # jobs changed
+    budget: Change | None = None  # of the caps on money
     note: str = ""  # for the log, once it is stored
 
 

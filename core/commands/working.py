@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from core import engine_words as words
 from core import usage
+from core.budget_words import caps
 from core.commands.base import Answer, Ask, Shown, Situation
 from core.showing import Action, Choice
 from core.store import rows
@@ -34,6 +35,7 @@ def status(ask: Ask) -> Answer:
     lines.append(f"Session: {plain(here.session) or 'none yet'}")
     if ask.person.admin:
         lines.append(f"Workspace: {plain(values.workspace) or 'a folder of its own'}")
+    lines += caps(here.budgets, here.now, values.clock_zone, admin=ask.person.admin)
     spent = "nothing yet" if not here.spent.turns else usage.told(here.spent)
     lines.append(f"Spent here: {spent}")
     return Answer("\n".join(f"- {line}" if number else line for number, line in enumerate(lines)))

@@ -78,7 +78,7 @@ class AcpEngine(AgentEngine[Opened]):
             servers=servers,
         )
         self._read_only_mode = read_only_mode
-        self._abilities = abilities or Abilities(resume=True)
+        self._abilities = abilities or Abilities(resume=True, cost=None)
         self._offers: SessionChoices | None = None
 
     @property
@@ -120,8 +120,9 @@ class AcpEngine(AgentEngine[Opened]):
     def now(self) -> int:
         return self._clock.now()
 
-    def learn(self, found: Declared, *, cost: bool = False) -> None:
-        cost = cost or self._abilities.cost
+    def learn(self, found: Declared, *, cost: bool | None = None) -> None:
+        """``cost``: whether a turn has told what it cost; None: nothing new is known of that."""
+        cost = self._abilities.cost if cost is None else cost
         self._abilities = found.abilities(read_only=bool(self._read_only_mode), cost=cost)
 
     # The doctor -------------------------------------------------------------------------------

@@ -224,3 +224,5 @@ class AcpRun(AgentRun[Opened]):
             opened.spent = total
             self._engine.learn(opened.declared, cost=True)
             await asyncio.to_thread(self._engine.totals.write, opened.session, total)
+        elif total is None and self._well and self._engine.abilities.cost is None:
+            self._engine.learn(opened.declared, cost=False)

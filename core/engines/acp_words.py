@@ -59,7 +59,7 @@ class Declared:
     http_servers: bool = False  # of the model context protocol
     sign_in: tuple[str, ...] = ()  # names of the ways to sign in
 
-    def abilities(self, *, read_only: bool, cost: bool) -> Abilities:
+    def abilities(self, *, read_only: bool, cost: bool | None) -> Abilities:
         return Abilities(
             resume=self.resume or self.load,
             side=read_only and self.fork,

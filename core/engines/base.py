@@ -31,7 +31,7 @@ class Abilities:
     side: bool = False  # a fork that is read-only by force
     steer: bool = False
     compact: bool = False
-    cost: bool = False
+    cost: bool | None = False  # of its turns; None: not known before its first one
     images: bool = False
 
 
@@ -101,6 +101,7 @@ class Request:
     effort: str = ""
     read_only: bool = False  # a side answer: fork of the session, hard read-only
     compact: bool = False  # shorten the session instead; the prompt may say what matters
+    budget: float | None = None  # US dollars it may cost; the gateway stops it in any case
     toolbox: Toolbox | None = None
 
 
