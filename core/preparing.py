@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import inside, prompt, wording
+from core.at_work import AtWork
 from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimited, SendError
 from core.clock import Clock
 from core.engines.base import Approvals, Attachment, Engine, Request
@@ -70,7 +71,9 @@ class Preparing:
         defaults: Defaults,
         clock: Clock,
         health: Health,
+        at_work: AtWork,
     ) -> None:
+        self._at_work = at_work
         self._health = health
         self._store = store
         self._engines = engines
@@ -92,13 +95,16 @@ class Preparing:
         folder = await self._folder(lane)
         channel = self._channel_of(lane.id)
         files = await self._fetch(channel, folder, messages)
+        asked = prompt.build(messages, group=not lane.direct and turn.kind is not Kind.COMPACT)
+        if turn.kind is Kind.SIDE:
+            asked = f"{asked}\n\n{self._at_work.note(lane.id, self._clock.now())}"
         own = engine.name == wanted  # names of models and efforts mean nothing to another
         session, set_aside = _session(turn, held.result().get(engine.name))
         request = Request(
             lane=lane.id,
             turn=turn.id,
             folder=folder,
-            prompt=prompt.build(messages, group=not lane.direct and turn.kind is not Kind.COMPACT),
+            prompt=asked,
             session=session,
             attachments=files,
             approvals=Approvals(lane.approvals) if lane.approvals else self._defaults.approvals,

@@ -20,7 +20,7 @@ from core import turns
 from core.aftermath import After, Aftermath, has_effect
 from core.answer import Answer
 from core.approvals import Approvals
-from core.budgeting import Tightest, hindrance
+from core.at_work import AtWork, Work
 from core.clock import Clock
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
@@ -32,7 +32,7 @@ from core.outbox import Outbox
 from core.patience import Limit, Patience
 from core.preparing import Prepared, Preparing, Unworkable
 from core.prices import Prices
-from core.settling import End, Settling, spending, usage_row
+from core.settling import End, Settling, usage_row
 from core.store import rows
 from core.telling import Remains, Telling
 from core.tools import Seat, Tools
@@ -70,28 +70,22 @@ class TurnLife:
     previews: bool
     spill: Path  # where answers go that are too long for a chat
     health: Health
+    at_work: AtWork
     prices: Callable[[], Prices] = Prices  # those that hold now
 
 
 class Running:
     """A turn that runs. ``live`` never raises but CancelledError."""
 
-    def __init__(
-        self,
-        turn: Turn,
-        life: TurnLife,
-        take: Take,
-        group: asyncio.TaskGroup,
-        tightest: Tightest,
-    ) -> None:
+    def __init__(self, turn: Turn, life: TurnLife, take: Take, group: asyncio.TaskGroup) -> None:
         self.turn = turn
-        self._tightest = tightest  # of the caps on money that it is under now
         self.began_at = life.clock.now()  # ms since 1970
         self._life = life
         self._take = take
         self._group = group
         self._settling = Settling(take, life.telling, life.clock)
         self._aftermath = Aftermath(life.health, self._settling, life.telling, life.clock)
+        self._work: Work | None = None  # what others are told of it; of a side answer nothing
         self._effects = False  # something was shown or done
         self._patience = Patience(life.clock, life.limits.idle, life.limits.turn)
         self._limit = ""  # words for the time limit that ended it
@@ -184,7 +178,6 @@ class Running:
                 self._session,
                 uncounted=after.uncounted,
                 written=after.rows,
-                usage=self._usage,
             )
         else:
             await self._settling.finish(self.turn, remains, end, self._usage, written)
@@ -224,6 +217,8 @@ class Running:
                 self._live.close()
             if self._seat:
                 self._life.tools.leave(self._seat)
+            if self._work:
+                self._life.at_work.end(self._work)
 
     def _ended(self, end: End) -> None:
         """The first end counts."""
@@ -245,9 +240,7 @@ class Running:
         seat = self._seat = self._life.tools.admit(
             self.turn, engine, prepared.request.folder, self._hold, self._release
         )
-        cap = self._tightest(self.turn)
-        request = replace(prepared.request, toolbox=seat, budget=cap.left if cap else None)
-        self._run = prepared.engine.run(request)
+        self._run = prepared.engine.run(replace(prepared.request, toolbox=seat))
         live = self._live = Live(
             self.turn.id,
             self.turn.lane,
@@ -258,6 +251,8 @@ class Running:
             self._life.previews,
             keyboard,
         )
+        if self.turn.kind is not Kind.SIDE:
+            self._work = self._life.at_work.begin(self.turn, self.began_at)
         self._patience.begin()
         beside = [
             self._beside(live.run(), "live view of"),
@@ -297,6 +292,8 @@ class Running:
     async def _on(self, event: base.Event, request: Request) -> None:
         """One event of the engine."""
         self._effects = self._effects or has_effect(event)
+        if self._work:
+            self._work.feed(event)
         match event:
             case base.Started():
                 await self._prompted(event)
@@ -337,11 +334,6 @@ class Running:
         session, model = started.session, started.model
         self._session = session
         self._model = model or prepared.request.model
-        why = hindrance(
-            self._tightest(self.turn), prepared.engine, self._life.prices(), self._model
-        )
-        if why:
-            raise Unworkable(why)
         now = self._life.clock.now()
         written = [*self._written, rows.turn_prompted(self.turn.id, now, session, model)]
         self._written = []
@@ -360,11 +352,9 @@ class Running:
         engine = self._prepared.engine.name if self._prepared else ""
         usage = self._usage = self._life.prices().priced(engine, self._model, usage)
         now = self._life.clock.monotonic()
-        # Under a cap nothing more is heard of the engine before it is known whether that is met.
-        if now - self._usage_saved >= USAGE_EVERY or self._tightest(self.turn):
+        if now - self._usage_saved >= USAGE_EVERY:
             self._usage_saved = now
-            row, spent = usage_row(self.turn, usage), spending(self.turn, usage)
-            await self._take(Item(rows=(row,), spending=spent))
+            await self._tell(None, usage_row(self.turn, usage))
 
     async def _asked(self, asked: base.ApprovalAsked) -> None:
         """Ask a person, unless a rule or the mode answers; typing and limits pause meanwhile."""
@@ -385,10 +375,15 @@ class Running:
         """A person is asked: nothing is expected of the engine meanwhile."""
         if self._patience.pause() and self._live:
             self._live.hold()
+        if self._work:
+            self._work.asking = True
 
     def _release(self) -> None:
-        if self._patience.resume() and self._live:
-            self._live.release()
+        if self._patience.resume():
+            if self._live:
+                self._live.release()
+            if self._work:
+                self._work.asking = False
 
     # Ending and steering it ---------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from channels.registry import Wanted
 from core.alarm import Alarm
 from core.approvals import Approvals
+from core.at_work import AtWork
 from core.budgeting import Money
 from core.budgets import Standing
 from core.channel import Channel, Forbidden, SendError, ThreadGone
@@ -297,8 +298,9 @@ def assemble(
     job_tools = make_job_tools(settings, store, people, showing, clock)
     tools = Tools(store, telling, showing, outbox, questions, job_tools, spill, tools_url)
     health = Health(clock, fallback(settings, engines))
+    at_work = AtWork()
     life = TurnLife(
-        Preparing(store, engines, channel, defaults, clock, health),
+        Preparing(store, engines, channel, defaults, clock, health, at_work),
         approvals,
         outbox,
         telling,
@@ -308,6 +310,7 @@ def assemble(
         settings.preview,
         spill,
         health,
+        at_work,
         prices=lambda: listed.now,
     )
     notices = Notices(store, channel, clock, new_id, settings.timezone)

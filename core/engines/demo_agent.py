@@ -322,6 +322,13 @@ async def echo(turn: Turn, asked: str) -> None:
     )
 
 
+async def tell_beside(turn: Turn, asked: str, beside: str) -> None:
+    """A side answer: what the gateway told of the main turn, since there is no model to ask."""
+    known = beside.rpartition("what you say.")[2].strip(" ()\n") or "Nothing was told of it."
+    await turn.say(f"I answer beside the main turn, and only read. {known}")
+
+
+BESIDE = "\n\n(You answer on the side"  # how the gateway's note to a side question begins
 TOPICS: list[tuple[str, Callable[[Turn, str], Awaitable[None]]]] = [
     (r"(hello|hi|hey|help|start|hallo)\b", show_help),
     (r"what did i (say|tell|ask)|do you remember", recall),
@@ -502,9 +509,14 @@ class DemoAgent:
         turn = self._turns[session.id] = Turn(self._wire, session, folder, self._pace)
         blocks = params["prompt"]
         asked = "\n".join(block["text"] for block in blocks if block["type"] == "text").strip()
+        asked, _, beside = asked.partition(BESIDE)
         reason = "end_turn"
         try:
-            await topic(asked)(turn, asked)
+            show = topic(asked)
+            if beside and show is echo:
+                await tell_beside(turn, asked, beside)
+            else:
+                await show(turn, asked)
         except Cancelled:
             reason = "cancelled"
         except Crash:
