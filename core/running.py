@@ -21,6 +21,7 @@ from core.aftermath import After, Aftermath, has_effect
 from core.answer import Answer
 from core.approvals import Approvals
 from core.at_work import AtWork, Work
+from core.budgeting import Tightest, hindrance
 from core.clock import Clock
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
@@ -32,7 +33,7 @@ from core.outbox import Outbox
 from core.patience import Limit, Patience
 from core.preparing import Prepared, Preparing, Unworkable
 from core.prices import Prices
-from core.settling import End, Settling, usage_row
+from core.settling import End, Settling, spending, usage_row
 from core.store import rows
 from core.telling import Remains, Telling
 from core.tools import Seat, Tools
@@ -77,8 +78,16 @@ class TurnLife:
 class Running:
     """A turn that runs. ``live`` never raises but CancelledError."""
 
-    def __init__(self, turn: Turn, life: TurnLife, take: Take, group: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        life: TurnLife,
+        take: Take,
+        group: asyncio.TaskGroup,
+        tightest: Tightest,
+    ) -> None:
         self.turn = turn
+        self._tightest = tightest  # of the caps on money that it is under now
         self.began_at = life.clock.now()  # ms since 1970
         self._life = life
         self._take = take
@@ -178,6 +187,7 @@ class Running:
                 self._session,
                 uncounted=after.uncounted,
                 written=after.rows,
+                usage=self._usage,
             )
         else:
             await self._settling.finish(self.turn, remains, end, self._usage, written)
@@ -240,7 +250,9 @@ class Running:
         seat = self._seat = self._life.tools.admit(
             self.turn, engine, prepared.request.folder, self._hold, self._release
         )
-        self._run = prepared.engine.run(replace(prepared.request, toolbox=seat))
+        cap = self._tightest(self.turn)
+        request = replace(prepared.request, toolbox=seat, budget=cap.left if cap else None)
+        self._run = prepared.engine.run(request)
         live = self._live = Live(
             self.turn.id,
             self.turn.lane,
@@ -250,6 +262,7 @@ class Running:
             self._life.clock,
             self._life.previews,
             keyboard,
+            self.turn.person,
         )
         if self.turn.kind is not Kind.SIDE:
             self._work = self._life.at_work.begin(self.turn, self.began_at)
@@ -334,6 +347,11 @@ class Running:
         session, model = started.session, started.model
         self._session = session
         self._model = model or prepared.request.model
+        why = hindrance(
+            self._tightest(self.turn), prepared.engine, self._life.prices(), self._model
+        )
+        if why:
+            raise Unworkable(why)
         now = self._life.clock.now()
         written = [*self._written, rows.turn_prompted(self.turn.id, now, session, model)]
         self._written = []
@@ -352,9 +370,11 @@ class Running:
         engine = self._prepared.engine.name if self._prepared else ""
         usage = self._usage = self._life.prices().priced(engine, self._model, usage)
         now = self._life.clock.monotonic()
-        if now - self._usage_saved >= USAGE_EVERY:
+        # Under a cap nothing more is heard of the engine before it is known whether that is met.
+        if now - self._usage_saved >= USAGE_EVERY or self._tightest(self.turn):
             self._usage_saved = now
-            await self._tell(None, usage_row(self.turn, usage))
+            row, spent = usage_row(self.turn, usage), spending(self.turn, usage)
+            await self._take(Item(rows=(row,), spending=spent))
 
     async def _asked(self, asked: base.ApprovalAsked) -> None:
         """Ask a person, unless a rule or the mode answers; typing and limits pause meanwhile."""
