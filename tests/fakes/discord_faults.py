@@ -83,6 +83,7 @@ class Call:
     query: dict[str, str]
     at: float
     status: int = 0  # 0: no answer (yet)
+    limited: Limited | None = None  # the penalty that it was answered with
 
     def plain(self) -> Json:
         """The call as one JSON line; of files only name and size."""

@@ -366,6 +366,7 @@ def _cut(request: web.Request) -> web.Response:
 
 def _refused(call: Call, refusal: Refusal) -> web.Response:
     call.status = refusal.status
+    call.limited = refusal if isinstance(refusal, Limited) else None
     headers = {"Content-Type": "application/json", "Via": "1.1 google", **refusal.headers}
     body = json.dumps(refusal.body()).encode()
     return web.Response(body=body, status=refusal.status, headers=headers)
