@@ -132,7 +132,7 @@ def decide(job: Job, plan: Plan, now: int, *, catch_up: int, busy: bool) -> Deci
         fate = Fate.RUN if job.turn is None else Fate.RUNNING
         return Decision(job.asked_at, fate, 0, 0, job.next_at, job.settled_at, asked=True)
     assert job.next_at is not None, "only what is due is decided about"
-    at, missed = latest(plan, job.next_at, now)
+    at, missed, after = latest(plan, job.next_at, now)
     late = max(0, now - at)
     if job.restored:
         fate = Fate.RESTORED
@@ -144,7 +144,7 @@ def decide(job: Job, plan: Plan, now: int, *, catch_up: int, busy: bool) -> Deci
         fate = Fate.BUSY
     else:
         fate = Fate.RUN
-    return Decision(at, fate, late, missed, following(plan, max(at, now)), at)
+    return Decision(at, fate, late, missed, after, at)
 
 
 def patience(job: Job, catch_up: int) -> int:
@@ -157,43 +157,44 @@ def overdue(job: Job, due: int, now: int, catch_up: int) -> bool:
     return now - due > max(patience(job, catch_up), PUNCTUAL)
 
 
-def latest(plan: Plan, first: int, now: int) -> tuple[int, int]:
-    """The last instant up to ``now``, and how many lie before it from ``first`` on.
+def latest(plan: Plan, first: int, now: int) -> tuple[int, int, int | None]:
+    """The last instant up to ``now``, how many lie before it from ``first`` on, and the next one.
 
     ``first`` is an instant of the plan that has come. However long ago that is, it is quick.
     """
     match plan.times:
         case Every(period, _):
             passed = (now - first) // period
-            return first + passed * period, passed
+            at = first + passed * period
+            return at, passed, at + period
         case Cron():
             return _latest_match(plan, first, now)
         case _:
-            return first, 0
+            return first, 0, None
 
 
-def _latest_match(plan: Plan, first: int, now: int) -> tuple[int, int]:
+def _latest_match(plan: Plan, first: int, now: int) -> tuple[int, int, int | None]:
     at, found, missed = first, following(plan, first), 0
     while found is not None and found <= now:  # nearly always it is the first one
         at, found, missed = found, following(plan, found), missed + 1
         if missed == COUNTED:
-            return _last_before(plan, at, now), missed
-    return at, missed
+            at, found = _last_before(plan, at, now)
+            break
+    return at, missed, found
 
 
-def _last_before(plan: Plan, first: int, now: int) -> int:
-    """The last instant up to ``now``, looked for from there backwards in growing spans."""
-    span, at = HOUR, first
+def _last_before(plan: Plan, first: int, now: int) -> tuple[int, int | None]:
+    """The last instant up to ``now`` and the next, looked for from there back in growing spans."""
+    span, at, found = HOUR, first, following(plan, first)
     while now - span > first:
-        found = following(plan, now - span)
-        if found is not None and found <= now:
-            first = found
+        near = following(plan, now - span)
+        if near is not None and near <= now:
+            found = near
             break
         span *= 4
-    found = first
     while found is not None and found <= now:
         at, found = found, following(plan, found)
-    return at
+    return at, found
 
 
 def set_right(job: Job, plan: Plan, now: int) -> int | None:
