@@ -75,12 +75,14 @@ async def _findings(rest: Rest, places: list[str], auto_thread: bool) -> list[Fi
 
 
 def _application(app: Json) -> list[Finding]:
-    flags = maybe_integer(app, "flags") or 0
-    content = bool(flags & MESSAGE_CONTENT)
-    fix = "" if content else f"{PORTAL}, Bot, switch on Message Content Intent, save, restart"
-    found: list[Finding] = [
-        ("discord message content", content, "may be read" if content else "is kept back", fix)
-    ]
+    flags = maybe_integer(app, "flags")
+    content, seen, fix = True, "may be read", ""
+    if flags is None:
+        seen = "Discord does not say whether it may be read"
+    elif not flags & MESSAGE_CONTENT:
+        content, seen = False, "is kept back"
+        fix = f"{PORTAL}, Bot, switch on Message Content Intent, save, restart"
+    found: list[Finding] = [("discord message content", content, seen, fix)]
     if endpoint := string(app, "interactions_endpoint_url"):
         fix = f"{PORTAL}, General Information, empty Interactions Endpoint URL"
         found.append(("discord buttons", False, f"presses are sent to {endpoint}", fix))
@@ -92,6 +94,8 @@ async def _servers(rest: Rest, link: str) -> Finding:
         answer = await rest.request(Route("GET", "/users/@me/guilds"))
         names = [string(one, "name") for one in objects({"servers": answer}, "servers")]
     except _ASIDE as error:
+        if _untold(error):
+            return ("discord servers", True, "Discord does not say which", "")
         return ("discord servers", False, _said(error), "run the check again")
     if not names:
         return ("discord servers", True, "none; direct messages work all the same", f"open {link}")
@@ -103,18 +107,24 @@ async def _place(rest: Rest, place: str, me: str, auto_thread: bool, link: str) 
     try:
         channel = as_object(await rest.get_channel(place), "the channel")
         spot = spot_of(channel)
-        if not spot.guild:
-            return (name, True, "a direct chat", "")
-        guild = Route("GET", "/guilds/{guild_id}", guild_id=spot.guild)
-        server = as_object(await rest.request(guild), "the server")
-        member = as_object(await rest.get_member(spot.guild, me), "the bot's membership")
-        rights = rights_in(channel, server, member, me)
     except ApiError as error:
         if error.status in (403, 404):
             fix = f"check the id in LANEWAY_PLACES; add the bot to its server ({link}), or give it"
             return (name, False, "is not shown to the bot", f"{fix} View Channel there")
         return (name, False, _said(error), "run the check again")
     except _ASIDE as error:
+        return (name, False, _said(error), "run the check again")
+    if not spot.guild:
+        return (name, True, "a direct chat", "")
+    try:
+        guild = Route("GET", "/guilds/{guild_id}", guild_id=spot.guild)
+        server = as_object(await rest.request(guild), "the server")
+        member = as_object(await rest.get_member(spot.guild, me), "the bot's membership")
+        rights = rights_in(channel, server, member, me)
+    except _ASIDE as error:
+        if _untold(error):
+            seen = f"#{spot.name}" if spot.name else "seen"
+            return (name, True, f"{seen}; Discord does not say what the bot may do there", "")
         return (name, False, _said(error), "run the check again")
     return _judged(name, spot, rights, auto_thread)
 
@@ -168,3 +178,8 @@ def _bits(parent: Json, key: str) -> int:
 
 def _said(error: Exception) -> str:
     return error.said if isinstance(error, ApiError) else str(error)
+
+
+def _untold(error: Exception) -> bool:
+    """Whether Discord has no answer at all; a bot may ask about every server that it is in."""
+    return isinstance(error, ApiError) and error.status in (404, 405)

@@ -132,6 +132,15 @@ class TestDoctor:
             found = await findings(fake)
         assert "Interactions Endpoint URL" in found["discord buttons"][2]
 
+    async def test_what_discord_does_not_say_is_no_fault_of_the_set_up(self) -> None:
+        async with FakeDiscord() as fake:
+            fake.garble("GET", "/applications/@me$", b'{"id":"920000000000000001"}')
+            fake.fail("GET", "/users/@me/guilds$", 404, times=0)
+            fake.fail("GET", r"/guilds/\d+$", 404, times=0)
+            found = await findings(fake, CHANNEL)
+        assert all(well for well, _, _ in found.values()), found
+        assert "does not say" in found[f"discord place {CHANNEL}"][1]
+
     @pytest.mark.parametrize("raw", [b"<html>", b"[]", b'{"id":7}'])
     async def test_odd_answers_are_findings_and_no_crash(self, raw: bytes) -> None:
         async with FakeDiscord() as fake:
