@@ -10,7 +10,7 @@ import asyncio
 import platform
 import sys
 
-from tests.bench import accepts, flow, footprint, latency
+from tests.bench import accepts, flow, footprint, jobs, latency
 from tests.bench.house import machine
 
 MEASURES = (
@@ -23,6 +23,8 @@ MEASURES = (
     footprint.start_and_memory,
     footprint.idle_cpu,
     footprint.known_lanes,
+    jobs.many_jobs,
+    jobs.year_of_jobs,
 )
 
 
