@@ -30,7 +30,7 @@ from core.turns import DropAsked, Turn
 
 log = logging.getLogger("laneway.jobs")
 
-AT_ONCE = 50  # jobs of one step; between two steps everything else has its turn
+AT_ONCE = 25  # jobs of one step; between two steps everything else has its turn
 STEPPED = 3_600_000  # ms that the wall clock may go back without a look at what it settled
 
 

@@ -286,7 +286,7 @@ async def test_many_jobs_due_at_once_all_run_and_other_work_goes_on(tmp_path: Pa
         await house.store.save(*(stored.new(replace(first, id=n)) for n in range(2, 301)))
         await clock.advance(HOUR + 1)
         steps = [count for count in house.scene.rules.batches if count > 10]
-        assert max(steps) <= 51
+        assert max(steps) <= 26
         assert sum(steps) >= 300
         assert await house.states(300) == ["open"]
         assert await house.says("/status")
