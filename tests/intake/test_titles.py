@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,19 @@ def test_a_long_text_is_cut_between_words() -> None:
 
 def test_a_word_longer_than_a_title_is_cut() -> None:
     assert title_of("a" * 100) == "a" * 59 + "…"
+
+
+@pytest.mark.parametrize(
+    "piece", ["\n", " \n", "```\n", "`", "[", "[a](", "<a ", "> ", "- ", "*a", "~~~\n```\n", "\\"]
+)
+def test_a_huge_text_holds_nothing_up(piece: str) -> None:
+    began = time.perf_counter()
+    title_of(f"a {piece * 20_000} b")
+    assert time.perf_counter() - began < 1  # it was minutes
+
+
+def test_code_in_front_is_passed_over_however_long_it_is() -> None:
+    assert title_of("```\n" + "x = 1\n" * 1000 + "```\nWhat does this do?") == "What does this do?"
 
 
 @tried(100)
