@@ -10,7 +10,7 @@ import asyncio
 import platform
 import sys
 
-from tests.bench import accepts, flow, footprint, jobs, latency
+from tests.bench import accepts, flow, footprint, jobs, latency, platforms
 from tests.bench.house import machine
 
 MEASURES = (
@@ -21,6 +21,7 @@ MEASURES = (
     flow.many_messages,
     flow.behind_a_flood,
     footprint.start_and_memory,
+    platforms.start_on_each_platform,
     footprint.idle_cpu,
     footprint.known_lanes,
     jobs.many_jobs,

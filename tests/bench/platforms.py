@@ -15,14 +15,15 @@ import psutil
 
 from tests.bench.house import show
 from tests.drills.platforms import Discord, Platform, Slack, Telegram, serving, settings
-from tests.end_to_end.house import ROOT, environment
+from tests.end_to_end.house import environment
+from tests.end_to_end.starting import ROOT
 
 MIB = 1024 * 1024
 RUNS = 5
 SETTLED = 2.0  # seconds after which everything is imported that a start imports
 
 
-async def platforms() -> None:
+async def start_on_each_platform() -> None:
     """One line of time and one of memory for each platform alone, and for all of them."""
     for name, wanted in (
         ("Telegram", (Telegram,)),
