@@ -89,7 +89,11 @@ class Socket:
 
     async def _heard(self, frame: WSMessage) -> None:
         """Slack's own words about the connection."""
-        if frame.type is not WSMsgType.TEXT or '"envelope_id"' in frame.data:
+        if frame.type is not WSMsgType.TEXT:
+            return
+        if '"envelope_id"' in frame.data:
+            if not self.greetings:  # what delivers is there, whether it greeted or not
+                self._greet()
             return
         try:
             said = json.loads(frame.data)
@@ -99,9 +103,12 @@ class Socket:
         if kind == "hello":
             count = said.get("num_connections")
             self.connections = count if isinstance(count, int) else 1
-            self.greetings += 1
-            self.greeted.set()
+            self._greet()
         elif kind == "disconnect":
             self.greeted.clear()  # the library comes again by itself, and is greeted anew
             self.leaving = str(said.get("reason"))
             log.debug("slack: the connection is renewed: %s", self.leaving)
+
+    def _greet(self) -> None:
+        self.greetings += 1
+        self.greeted.set()

@@ -61,6 +61,7 @@ class Server(World):
         self.sockets: list[web.WebSocketResponse] = []
         self.connected = 0  # connections that were greeted, ever
         self.refuse_sockets = 0  # so many connections are refused although the ticket was good
+        self.greets = True
         self.others_connected = 0  # connections of other processes that Slack counts
         self.told: Callable[[Call], None] = lambda call: None  # of every finished call
         self.port = 0
@@ -255,7 +256,8 @@ class Server(World):
             "connection_info": {"app_id": APP},
         }
         try:
-            await socket.send_json(hello)
+            if self.greets:
+                await socket.send_json(hello)
             self.connected += 1
             async for frame in socket:
                 if frame.type is WSMsgType.TEXT:

@@ -243,6 +243,14 @@ class TestConnection:
             assert len(slack.fake.called("apps.connections.open")) == 2
             assert [one.up for one in slack.intake.connections] == [False, True]
 
+    async def test_a_connection_that_delivers_needs_no_greeting(self, slack: Slack) -> None:
+        slack.fake.greets = False
+        async with listening(slack.channel, slack.intake):
+            await slack.fake.until(lambda: slack.fake.connected)
+            slack.fake.user_says("hello")
+            await slack.fake.until(lambda: slack.intake.texts == ["hello"])
+            assert slack.intake.up
+
     @pytest.mark.parametrize(
         ("method", "error", "says"),
         [
