@@ -49,15 +49,17 @@ async def check_telegram(*, token: str, api_base: str) -> Sequence[Finding]:
 
 @asynccontextmanager
 async def slack(
-    clock: Clock, *, bot_token: str, app_token: str, api_base: str
+    clock: Clock, *, bot_token: str, app_token: str, api_base: str, streams: str = "direct"
 ) -> AsyncIterator[Opened]:
     from channels.slack.adapter import SlackChannel
 
-    async with SlackChannel(bot_token, app_token, clock, api_base) as channel:
+    async with SlackChannel(bot_token, app_token, clock, api_base, streams=streams) as channel:
         yield Opened(channel, channel.menu)
 
 
-async def check_slack(*, bot_token: str, app_token: str, api_base: str) -> Sequence[Finding]:
+async def check_slack(
+    *, bot_token: str, app_token: str, api_base: str, streams: str = "direct"
+) -> Sequence[Finding]:
     from channels.slack.setup import check
 
     return await check(bot_token, app_token, api_base)
