@@ -12,7 +12,7 @@ import itertools
 import logging
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Generic, TypeVar
@@ -133,10 +133,15 @@ class AgentRun(ABC, Generic[K]):
         if child is not None:
             await self._end(child, grace, wait=self._prompted)
 
-    async def try_out(self) -> K:
-        """Open a session and end it again, without any prompt; for the doctor."""
+    async def try_out(self, look: Callable[[K], Awaitable[None]] | None = None) -> K:
+        """Open a session and end it again, without any prompt; for the doctor.
+
+        ``look`` may ask it something before it ends.
+        """
         try:
             opened = await self._opened()
+            if opened is not None and look is not None:
+                await look(opened)
         except Gone as gone:
             said = self._child.stderr_tail.strip().splitlines() if self._child else []
             why = said[-1] if said else "check that the command starts the agent"

@@ -18,7 +18,7 @@ from core.engines.base import Abilities, Choices, Finding, Request
 from core.engines.codex_ends import SIGN_IN
 from core.engines.codex_program import INSTALL
 from core.engines.codex_run import CodexRun
-from core.engines.codex_session import Thread
+from core.engines.codex_session import Thread, sandbox
 from core.engines.codex_words import Declared, arguments
 from core.engines.processes import Ledger
 from core.engines.trees import MARK
@@ -123,10 +123,19 @@ class CodexEngine(AgentEngine[Thread]):
     # The doctor -------------------------------------------------------------------------------
 
     async def check(self) -> Sequence[Finding]:
-        findings, opened = await self.tried(INSTALL, lambda request: self.run(request).try_out())
+        looked: list[Finding] = []
+
+        async def look(opened: Thread) -> None:
+            looked.append(await sandbox(opened))
+
+        async def main(request: Request) -> Thread:
+            return await self.run(request).try_out(look)
+
+        findings, opened = await self.tried(INSTALL, main)
         if opened is None:
             return findings
-        return [*findings, *self._told(opened.declared), await self._on_the_side()]
+        told = self._told(opened.declared)
+        return [*findings, *told, *looked, await self._on_the_side()]
 
     async def _on_the_side(self) -> Finding:
         """Whether it can be held to reading only."""

@@ -9,8 +9,8 @@ from core.engines.base import Failure, FailureKind
 from core.engines.limits import reached
 
 SIGN_IN = (
-    "Codex is not signed in. Run `codex login` once in a terminal on the gateway's machine, or with a "
-    "key: `printenv OPENAI_API_KEY | codex login --with-api-key`."
+    "Codex is not signed in. Run `codex login` once in a terminal on the gateway's machine, or "
+    "with a key `printenv OPENAI_API_KEY | codex login --with-api-key`."
 )
 TOO_MUCH = (
     "The conversation has become too long for the model. Make it shorter with /compact, or begin "
@@ -27,9 +27,19 @@ SANDBOX = (
     "Codex could not set up its sandbox, so it ran nothing. Look at what it needs with `laneway "
     "doctor`."
 )
+UNREACHED = (
+    "Codex could not reach its service. Nothing of the conversation is lost: say “go on” in a "
+    "while. If it stays so, look at the network of the gateway's machine."
+)
 BROKE_OFF = "The agent broke the turn off by itself."
 REQUEST, BROKEN = Failure(FailureKind.REQUEST), Failure(FailureKind.BROKEN)
 TRIED = Failure(FailureKind.BUSY, tried=True)  # it tries several times by itself
+CONNECTIONS = frozenset(
+    {
+        *("httpConnectionFailed", "responseStreamConnectionFailed"),
+        *("responseStreamDisconnected", "responseTooManyFailedAttempts"),
+    }
+)
 _STATUS = re.compile(r"status (\d{3})")
 
 
@@ -59,6 +69,8 @@ def why(error: Json, limits: Json, model: str, now: int) -> tuple[str, Failure |
         return f"{unknown}Set another with /model, or /model default.", REQUEST
     if kind in ("serverOverloaded", "internalServerError") or (status or 0) >= 500:
         return BUSY.format(f" ({status})" if status else ""), TRIED
+    if kind in CONNECTIONS and not status:
+        return UNREACHED, TRIED
     return "", None
 
 

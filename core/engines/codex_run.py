@@ -21,6 +21,7 @@ from core.engines.base import (
     Finished,
     Request,
     SteerSettled,
+    Text,
     Unsent,
 )
 from core.engines.codex_hearing import CodexEar
@@ -49,6 +50,7 @@ log = logging.getLogger("laneway.engine")
 
 SETTLING = 2.0  # seconds after the end until what became of an offered message counts as unknown
 COMPACTED = "The conversation was compacted."
+AS_IT_IS = " Codex takes no wishes for that, so yours was not told to it."
 NOTHING_TO_COMPACT = "There is nothing to compact yet."
 WENT_ON = "It did something that a side answer may not do, so it was ended."
 # What a side answer has no tool for. Should one be used all the same, it is the last thing it does.
@@ -120,6 +122,11 @@ class CodexRun(AgentRun[Thread]):
     async def _turn(self, opened: Thread) -> AsyncGenerator[Event, None]:
         self._ear = CodexEar(self._request.folder, opened.session, limits=opened.limits)
         self._tools = {tool.name: tool for tool in self._engine.tools(self._request)}
+        if self._request.compact and not opened.resumed:
+            self._well = True
+            yield Text(NOTHING_TO_COMPACT)
+            yield Finished(Result.DONE)
+            return
         prompt = await asyncio.to_thread(content, self._request)
         if self._stopping.is_set():
             yield Finished(Result.CANCELLED)
@@ -302,7 +309,9 @@ class CodexRun(AgentRun[Thread]):
     def _report(self) -> Iterator[Event]:
         """What a compaction did; it says nothing of it itself."""
         if self._request.compact and self._verdict == Finished(Result.DONE):
-            yield from self._ear.say(COMPACTED if self._ear.compacted else NOTHING_TO_COMPACT)
+            told = COMPACTED if self._ear.compacted else NOTHING_TO_COMPACT
+            wished = bool(self._request.prompt.strip())
+            yield from self._ear.say(told + AS_IT_IS if wished else told)
 
     async def _remember(self, opened: Thread) -> None:
         opened.limits = self._ear.limits

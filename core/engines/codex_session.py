@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.engines import codex_ends as ends
-from core.engines.acp_plain import Json, items, mapping, name, words
-from core.engines.base import EngineUnready, Request
+from core.engines.acp_plain import Json, as_sent, items, mapping, name, words
+from core.engines.base import EngineUnready, Finding, Request
 from core.engines.codex_words import (
     GREETING,
+    PROFILE,
     SHELL,
     Declared,
     closed_to_the_web,
@@ -45,6 +46,11 @@ TOO_OLD = (
 )
 NO_SIDE = (
     "This version of Codex ({}) cannot be held to reading only, so it gives no answers on the side."
+)
+
+NO_SANDBOX = (
+    "Without it every command has to leave the sandbox. On Linux Codex wants bubblewrap (`apt "
+    "install bubblewrap`) and user namespaces; a container mostly has to be allowed those."
 )
 
 
@@ -91,9 +97,9 @@ async def open_thread(peer: Peer, request: Request, engine: CodexEngine) -> Thre
 async def greet(peer: Peer) -> Declared:
     greeted = await call(peer, "initialize", GREETING)
     peer.notify("initialized", {})
-    listed = await call(peer, "model/list", {})
-    config = mapping((await call(peer, "config/read", {})).get("config"))
-    account = await call(peer, "account/read", {})
+    listed = await _told(peer, "model/list")
+    config = mapping((await _told(peer, "config/read")).get("config"))
+    account = await _told(peer, "account/read")
     servers = config.get("mcp_servers")
     return Declared(
         version=version(greeted),
@@ -101,8 +107,17 @@ async def greet(peer: Peer) -> Declared:
         own_model=name(config.get("model")),
         own_effort=name(config.get("model_reasoning_effort")),
         servers=tuple(servers) if isinstance(servers, dict) else (),
-        signed_in=bool(account.get("account")) or account.get("requiresOpenaiAuth") is False,
+        signed_in=bool(account.get("account")) or account.get("requiresOpenaiAuth") is not True,
     )
+
+
+async def _told(peer: Peer, method: str) -> Json:
+    """What it tells of itself; nothing where it does not know the question."""
+    try:
+        return await call(peer, method, {})
+    except Refused as refused:
+        log.info("Codex does not tell %s: %s", method, refused)
+        return {}
 
 
 async def call(peer: Peer, method: str, params: Json) -> Json:
@@ -115,6 +130,21 @@ async def call(peer: Peer, method: str, params: Json) -> Json:
             raise Gone("it works by itself")
 
     return await peer.call(method, params, meanwhile)
+
+
+async def sandbox(opened: Thread) -> Finding:
+    """Whether commands can be run in its sandbox; for the doctor."""
+    told: dict[str, object] = {"command": ["true"], "cwd": str(opened.folder)}
+    told |= {"permissionProfile": PROFILE, "timeoutMs": 10_000}
+    try:
+        ran = await call(opened.peer, "command/exec", told)
+    except Refused as refused:
+        why = str(refused)
+    else:
+        if ran.get("exitCode") == 0:
+            return Finding("codex: sandbox", True, "it works")
+        why = as_sent(ran.get("stderr")) or f"exit code {ran.get('exitCode')}"
+    return Finding("codex: sandbox", False, name(why), NO_SANDBOX)
 
 
 async def settle_between(kept: Thread) -> None:

@@ -23,6 +23,7 @@ SWITCHED_OFF = (
     *("multi_agent_v2", "browser_use", "browser_use_external", "computer_use", "in_app_browser"),
     *("skill_mcp_dependency_install", "tool_suggest", "realtime_conversation", "worktrees"),
     *("daemon_auto_start", "sleep_tool"),
+    "unbounded_connection_retries",  # it would wait for its service for ever
 )
 # And for a side answer, whatever could run, write, or look outside of the workspace.
 READING_ONLY = ("shell_tool", "unified_exec", "view_image", "image_generation")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import struct
 import tempfile
@@ -255,13 +256,16 @@ async def test_no_command_reads_what_is_the_gateways_own(
     assert (scene.folder / "made").exists()
 
 
-async def test_settings_of_a_workspace_do_not_count(scene: Scene, person: Path) -> None:
+async def test_settings_and_instructions_of_a_workspace_do_not_count(
+    scene: Scene, person: Path, service: ResponsesServer
+) -> None:
     (scene.folder / ".codex" / "rules").mkdir(parents=True)
     made = scene.home / "evil"
     settings = f'model = "evil"\n[mcp_servers.evil]\ncommand = "touch"\nargs = ["{made}"]\n'
     (scene.folder / ".codex" / "config.toml").write_text(settings)
     allow = 'prefix_rule(pattern=["touch"], decision="allow")\n'
     (scene.folder / ".codex" / "rules" / "x.rules").write_text(allow)
+    (scene.folder / "AGENTS.md").write_text("Be kind to doors.")
     before = (person / ".codex" / "config.toml").read_text()
     for _ in range(2):
         play = await scene.say(run("touch there"), decision=Decision.DENY)
@@ -271,6 +275,7 @@ async def test_settings_of_a_workspace_do_not_count(scene: Scene, person: Path) 
         scene.engine = real(scene.home)
     assert not made.exists()
     assert (person / ".codex" / "config.toml").read_text() == before
+    assert "Be kind to doors." not in json.dumps(service.seen)
 
 
 async def test_settings_of_a_person_do_not_open_more_than_was_asked_for(
@@ -329,15 +334,13 @@ async def test_a_message_during_a_command_becomes_part_of_the_turn(
 async def test_a_session_is_compacted(scene: Scene, service: ResponsesServer) -> None:
     first = await scene.say("remember the garden")
     second = await scene.say("", compact=True, session=first.started.session)
-    print(second.events)
     assert second.text == "The conversation was compacted."
     assert second.last == DONE
     third = await scene.say("hello", session=first.started.session)
     assert third.started.resumed
     assert third.last == DONE
     nothing = await scene.say("", compact=True)
-    print(nothing.events)
-    assert nothing.last == DONE
+    assert (nothing.text, nothing.last) == ("There is nothing to compact yet.", DONE)
 
 
 def png() -> bytes:
@@ -429,6 +432,16 @@ async def test_who_is_not_signed_in_is_told(scene: Scene, person: Path) -> None:
     findings = {finding.name: finding for finding in await scene.engine.check()}
     assert not findings["codex: login"].ok
     assert "codex login" in findings["codex: login"].fix
+
+
+async def test_a_service_out_of_reach_is_given_up(scene: Scene, person: Path) -> None:
+    config = person / ".codex" / "config.toml"
+    config.write_text(
+        re.sub(r'base_url = ".*"', 'base_url = "http://127.0.0.1:9/v1"', config.read_text())
+    )
+    play = await scene.say("hello")
+    assert isinstance(play.last, Finished)
+    assert "could not reach its service" in play.last.error
 
 
 async def test_the_hand_shake_needs_no_prompt(scene: Scene, service: ResponsesServer) -> None:

@@ -212,6 +212,7 @@ async def test_a_message_is_not_put_into_a_turn_that_is_being_stopped(codex: Mak
         ("/status 429", "takes no more requests just now"),
         ("/error serverOverloaded busy", "has a problem just now"),
         ("/status 503 httpConnectionFailed", "has a problem just now (503)"),
+        ("/status 0 httpConnectionFailed", "could not reach its service"),
         ("/error contextWindowExceeded no", "Make it shorter with /compact"),
         ("/error other You exceeded your current quota", "has no credit left"),
         ("/error sandboxError no", "could not set up its sandbox"),
@@ -288,6 +289,20 @@ async def test_the_doctor_tells_version_login_and_models_without_a_turn(codex: M
     assert findings["codex: models"].detail == "gpt-9, gpt-9-mini"
     assert findings["codex: side answers"].ok
     assert scene.prompts() == []
+
+
+async def test_the_doctor_tells_that_there_is_no_sandbox(codex: Make) -> None:
+    findings = {finding.name: finding for finding in await codex("--no-sandbox").engine.check()}
+    sandbox = findings["codex: sandbox"]
+    assert (sandbox.ok, sandbox.detail) == (False, "bwrap: no permissions")
+    assert "bubblewrap" in sandbox.fix
+
+
+async def test_one_that_tells_nothing_of_itself_works_all_the_same(codex: Make) -> None:
+    scene = codex("--silent")
+    play = await scene.say("/say done", model="some", effort="high")
+    assert (play.text, play.last, play.started.model) == ("done", DONE, "some")
+    assert (await scene.engine.choices()).models == []
 
 
 async def test_the_doctor_says_why_a_program_ends_at_once(codex: Make) -> None:

@@ -16,6 +16,7 @@ from core.engines.base import (
     Approvals,
     ApprovalWithdrawn,
     Attachment,
+    Choices,
     Decision,
     Finished,
     SteerSettled,
@@ -354,6 +355,16 @@ async def test_an_effort_that_the_model_lacks_is_told_before_anything_is_sent(
     assert scene.prompts() == []
 
 
+async def test_it_tells_what_it_can_be_set_to_once_it_was_started(codex: Make) -> None:
+    scene = codex()
+    assert await scene.engine.choices() == Choices()
+    await scene.say("hello")
+    assert await scene.engine.choices() == Choices(
+        ["gpt-9", "gpt-9-mini"], ("low", "medium", "high"), open=True
+    )
+    assert (await scene.engine.choices("gpt-9-mini")).efforts == ("low", "medium")
+
+
 async def test_a_model_it_does_not_list_is_handed_on(codex: Make) -> None:
     scene = codex()
     play = await scene.say("hello", model="my-own", effort="strange")
@@ -410,6 +421,8 @@ async def test_a_thread_is_compacted(codex: Make) -> None:
     first = await scene.say("hello")
     play = await scene.say("", session=first.started.session, compact=True)
     assert (play.text, play.last) == ("The conversation was compacted.", DONE)
+    wish = await scene.say("keep names", session=first.started.session, compact=True)
+    assert "takes no wishes" in wish.text
     assert scene.asked("thread/compact/start")[-1] == {"threadId": first.started.session}
 
 

@@ -57,6 +57,8 @@ FLAGS = {
     "--hang-start",
     "--signed-out",
     "--old",  # knows no set of permissions
+    "--silent",  # tells nothing of itself
+    "--no-sandbox",  # cannot run anything in it
     "--no-features",  # does not say what is switched off
     "--disobedient",  # runs commands although they are switched off
     "--no-steer",  # refuses every message to a running turn

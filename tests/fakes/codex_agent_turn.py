@@ -81,6 +81,8 @@ class Agent(Directives):
         match method:
             case "initialize":
                 return None if "--hang-start" in self.options else dict(GREETING)
+            case "config/read" | "account/read" | "model/list" if "--silent" in self.options:
+                raise Refused(f"unknown method {method}")
             case "model/list":
                 return models()
             case "config/read":
@@ -95,6 +97,10 @@ class Agent(Directives):
                 return {"data": [{"name": one, "enabled": on} for one in known]}
             case "thread/start" | "thread/resume" | "thread/fork":
                 return self.opened(method, told)
+            case "command/exec" if "--no-sandbox" in self.options:
+                return {"exitCode": 1, "stdout": "", "stderr": "bwrap: no permissions"}
+            case "command/exec":
+                return {"exitCode": 0, "stdout": "", "stderr": ""}
             case "thread/read":
                 return {"thread": {"id": told["threadId"]}}
             case "turn/start" | "thread/compact/start":
