@@ -27,7 +27,7 @@ EXAMPLES = {
     "in": "/in 20m : look whether the build is green",
 }
 
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<!\S)'[^']*'(?=[\s:]|$)")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|(?<!\S)'[^']*'(?=[\s:]|$)")
 _SEPARATOR = re.compile(r":(?=\s|$)")
 _UNIT = r"(?:s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)\b"
 _SPAN = re.compile(rf"\d+\s*{_UNIT}(?:\s*\d+\s*{_UNIT})*", re.I)

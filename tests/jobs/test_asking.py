@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -138,3 +139,10 @@ def test_a_time_that_has_passed_is_refused(text: str) -> None:
 def test_two_times_of_a_cron_line_may_be_too_near() -> None:
     assert "at least 5 min" in refusal("0,1 9 * * * : x", least=5 * 60_000)
     assert asked("0,10 9 * * * : x", least=5 * 60_000).said == "0,10 9 * * *"
+
+
+@pytest.mark.parametrize("piece", ["“", '"', "'", " '", "catch up 1h", "1h ", " "])
+def test_a_huge_text_holds_nothing_up(piece: str) -> None:
+    began = time.perf_counter()
+    assert refusal(f"day at 9:00 {piece * 20_000}x : y")
+    assert time.perf_counter() - began < 1
