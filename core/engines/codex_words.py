@@ -42,13 +42,17 @@ def arguments(
 ) -> tuple[str, ...]:
     """The command line after the program. None of it is a secret, for everybody here can see it.
 
-    ``private`` are paths that no command may read; ``own`` are the lane's, wherever they lie.
+    ``private`` are paths that no command may read; ``own`` are the lane's, wherever they lie, the
+    workspace first; links resolved.
     ``mark`` is the variable that every process of a lane is found by.
     """
     off = (*SWITCHED_OFF, *(READING_ONLY if request.read_only else ()))
     settings: dict[str, object] = {f"features.{feature}": False for feature in off}
-    # Else it would take the folder for trusted, and settings and servers in it for the person's.
-    settings["projects"] = {str(request.folder): {"trust_level": "untrusted"}}
+    # Else it would take the folder for trusted, and settings and servers in it for the person's;
+    # the same for a repository that it lies in.
+    places = [*own[:1], request.folder]
+    above = dict.fromkeys(str(path) for one in places for path in (one, *one.parents))
+    settings["projects"] = {path: {"trust_level": "untrusted"} for path in above}
     settings["shell_environment_policy"] = {
         "inherit": "all",
         "ignore_default_excludes": True,

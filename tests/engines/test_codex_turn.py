@@ -384,7 +384,8 @@ async def test_it_is_started_so_that_nothing_goes_round_the_gateway(
     for off in ("hooks", "plugins", "apps", "multi_agent", "goals", "memories"):
         assert f"features.{off}=false" in told
     assert "agents.enabled=false" in told
-    assert f'projects={{"{scene.folder}" = {{"trust_level" = "untrusted"}}}}' in told
+    for place in (scene.folder, scene.folder.parent):
+        assert f'"{place}" = {{"trust_level" = "untrusted"}}' in told
     assert f'"{secret}" = "deny"' in told
     assert "not there" not in told
     assert '"include_only" = ["HOME", "PATH"' in told
