@@ -22,7 +22,7 @@ from core.engines.base import Choices
 from core.ground import Ground
 from core.items import Item
 from core.lanes import Hold, LaneView
-from core.messages import Message
+from core.messages import Message, Part
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
 from core.store import jobs, reads, rows
 from core.store.records import (
@@ -48,6 +48,7 @@ class Answered:
 
     item: Item
     answer: Answer
+    private: tuple[Part, ...] = ()  # what only the one who asked is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,17 @@ class Answering:
         spoken: Spoken,
         first: Turn | None = None,
     ) -> Answered:
-        """A command that was typed. ``first``: what it ended before it was looked at, if a stop."""
+        """A command that was typed or chosen. ``first``: what it ended before it was looked at, if
+        a stop.
+        """
         listed = message.direct or self.ground.people.listed(lane.address)
         engages = message.engages or lane.engaged_at > 0
         answer = await self.answer(
             lane, person, spoken, engages=engages, listed=listed, first=first
         )
+        if message.press and (answer.private or (message.no_thread and not answer.choices)):
+            item = Item(message.identity, answer.event, rows=answer.rows, budget=answer.budget)
+            return Answered(item, answer, self.ground.showing.in_private(lane.id, answer.text))
         written = (*self._lane(lane, new), *self.ground.mark(message, lane))
         if message.direct and lane.person != person.id:  # whose direct chat it is
             written = (*written, rows.lane_setting(lane.id, "person", person.id))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from core import addressing, wording
 from core.addressing import Spoken
 from core.ground import Ground
-from core.messages import Message
+from core.messages import Message, Part
 from core.people import Allowance, Knocks
 
 log = logging.getLogger("laneway.intake")
@@ -69,3 +69,8 @@ class Door:
         """Answer the platform, if this came the way of a press; nobody else sees it."""
         if message.press:
             self.ground.says.answer_press(message.address.channel, message.press, text)
+
+    def show(self, message: Message, parts: tuple[Part, ...]) -> None:
+        """The same with what is rendered already."""
+        channel = message.address.channel
+        self.ground.says.answer_press(channel, message.press, "", parts=parts)

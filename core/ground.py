@@ -20,7 +20,7 @@ from core.items import Item
 from core.job_asking import JobLimits
 from core.lane_ids import channel_of, lane_id
 from core.lanes import LaneView
-from core.messages import Address, Message
+from core.messages import Address, Message, Part
 from core.people import People
 from core.prices import Prices
 from core.showing import Showing
@@ -56,7 +56,14 @@ class Spine(Protocol):
 class Says(Protocol):
     """What intake needs of the outbox, for what is not a delivery."""
 
-    def answer_press(self, channel: str, press: str, text: str, alert: bool = False) -> None: ...
+    def answer_press(
+        self,
+        channel: str,
+        press: str,
+        text: str,
+        alert: bool = False,
+        parts: tuple[Part, ...] = (),
+    ) -> None: ...
 
     def retitle(self, lane: str, title: str) -> None: ...
 
@@ -98,6 +105,7 @@ class House:
     starter_approves: bool = False
     bot_turns: int = 5
     bot_seconds: float = 60.0
+    hears: bool = False  # voice notes are made text
     jobs: JobLimits = field(default_factory=JobLimits)
 
 

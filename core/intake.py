@@ -262,6 +262,9 @@ class Intake:
             if chosen and not spoken.known:
                 self._door.say(message, commands.nearest_chosen(spoken.name))
                 return
+            if message.no_thread and not commands.anywhere(spoken.name, spoken.args):
+                self._door.say(message, wording.in_a_thread(spoken.name))
+                return
             lane = lane or self._new_lane(message)
             await self._command(message, lane, person, spoken, batch)
             return
@@ -347,7 +350,10 @@ class Intake:
         batch.lanes.pop(message.address, None)  # it may have changed
         if not new:
             return
-        self._door.say(message, wording.TAKEN_PRESS)
+        if answered.private:
+            self._door.show(message, answered.private)
+        else:
+            self._door.say(message, wording.TAKEN_PRESS)
         if answered.answer.note:
             log.info("%s", answered.answer.note)
         if answered.answer.title:

@@ -79,6 +79,7 @@ class Message:
     album: str = ""  # pieces that carry the same album id were sent as one
     title: str = ""  # the thread's or chat's title, when the update names it
     press: str = ""  # what the platform wants answered (an application command), as of a Press
+    no_thread: bool = False  # a command given where threads begin, and so in no conversation
 
 
 @dataclass(frozen=True, slots=True)

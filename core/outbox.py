@@ -22,7 +22,7 @@ from core.delivering import Delivering, Holding
 from core.finding import repeatable
 from core.frames import Previews
 from core.guard import fault_of
-from core.messages import Address, Keyboard, Receipt, clean
+from core.messages import Address, Keyboard, Part, Receipt, clean
 from core.rates import Rank, Ticket
 from core.shown import Growing, removal
 from core.signs import Signs
@@ -161,8 +161,15 @@ class Outbox:
     def react(self, lane: str, message_id: str, receipt: Receipt) -> None:
         self._signs.react(lane, message_id, receipt)
 
-    def answer_press(self, channel: str, press: str, text: str, alert: bool = False) -> None:
-        self._signs.answer_press(channel, press, text, alert)
+    def answer_press(
+        self,
+        channel: str,
+        press: str,
+        text: str,
+        alert: bool = False,
+        parts: tuple[Part, ...] = (),
+    ) -> None:
+        self._signs.answer_press(channel, press, text, alert, parts)
 
     def retitle(self, lane: str, title: str) -> None:
         self._signs.retitle(lane, title)

@@ -19,8 +19,10 @@ from core.store import rows
 from core.store.records import ButtonRow, Delivery, DeliveryKind, FilePart
 from core.store.rows import Row
 from core.store.store import Ids
+from core.wording import MORE_IN_THREAD
 
 BUTTONS_IN_ROW = 3
+PRIVATE_MOST = 3  # messages that one person is shown for one command
 
 
 class Action(StrEnum):
@@ -120,6 +122,12 @@ class Showing:
             )
             for seq, part in enumerate(parts)
         ]
+
+    def in_private(self, lane: str, markdown: str) -> tuple[Part, ...]:
+        """Text for one person alone, in a few messages at most; then it says that there is more."""
+        parts = self._channel_of(lane).render(markdown)
+        more = [Part(MORE_IN_THREAD)] if len(parts) > PRIVATE_MOST else []
+        return (*parts[:PRIVATE_MOST], *more)
 
     def one(
         self,

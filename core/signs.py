@@ -22,7 +22,7 @@ from core.channel import (
     SendError,
     Typing,
 )
-from core.messages import Receipt
+from core.messages import Part, Receipt
 from core.rates import Rank
 
 log = logging.getLogger("laneway.outbox")
@@ -144,9 +144,11 @@ class Signs:
 
     # Presses ------------------------------------------------------------------------------
 
-    def answer_press(self, channel: str, press: str, text: str, alert: bool) -> None:
+    def answer_press(
+        self, channel: str, press: str, text: str, alert: bool, parts: tuple[Part, ...] = ()
+    ) -> None:
         if self._calls.group is not None:
-            action = AnswerPress(press, text, alert)
+            action = AnswerPress(press, text, alert, parts)
             self._calls.spawn(self._answer(channel, action), "answer to a press")
 
     async def _answer(self, name: str, action: AnswerPress) -> None:

@@ -27,10 +27,12 @@ VOICE_UNHEARD = (
     "I cannot listen to voice notes: no transcription service is set up here. "
     "Please send it as text, or with a caption."
 )
+UNHEARD = "I could not listen to the voice note: {}. Send it again, or write what it says"
 VOICE_REMARK = "(A voice note came with this message; the recording could not be read.)"
 STRANGER_PRESS = "This is not for you."
 UNLISTED_PRESS = "I do not answer in this place. An admin can change that with /whoami."
 TAKEN_PRESS = "Taken."
+MORE_IN_THREAD = "There is more than fits here. Give the command in a thread with ! before it."
 UNKNOWN_PRESS = "This button is no longer in use."
 PRESS_BROKE = "That did not work, and nothing was changed; the log of the gateway says more."
 TURN_OVER_PRESS = "That turn is over already."
@@ -167,6 +169,14 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
                 f"I am shutting down, so {it} was not started. Send it again in a minute, "
                 "or press *queue it* and it runs after that."
             )
+
+
+def in_a_thread(name: str) -> str:
+    """For a command about a conversation that was given where none is; plain text."""
+    return (
+        f"That is about one conversation, and there is none here. Write !{name} in its thread; "
+        "to begin a conversation, mention me."
+    )
 
 
 def refuse(command: Refuse, limit: int | None = None) -> str:

@@ -54,12 +54,16 @@ class Reading:
 
         return Names(lambda role: places.role_name(guild, role), channel, places.our_role(guild))
 
+    def begins(self, spot: Spot) -> bool:
+        """Whether a message that is for us begins a thread there."""
+        opens = spot.kind in OPENS_THREADS and not spot.is_thread
+        return self.auto_thread and opens and spot.id not in self.flat
+
     def address(self, spot: Spot, number: str, addressed: bool) -> Address:
         """The lane. A message that is for us in a text channel begins the thread of its own id."""
         if spot.is_thread:
             return Address("discord", spot.parent, spot.id)
-        begins = addressed and self.auto_thread and spot.kind in OPENS_THREADS
-        if begins and spot.id not in self.flat:
+        if addressed and self.begins(spot):
             return Address("discord", spot.id, number)
         return Address("discord", spot.id)
 
@@ -158,6 +162,7 @@ def read_interaction(event: Json, spot: Spot, reading: Reading) -> Press | Messa
         from_bot=flag(user, "bot"),
         title=spot.name,
         press=str(token),
+        no_thread=reading.begins(spot),
     )
 
 

@@ -276,7 +276,8 @@ class Calls:
             url, channel, user, thread = map(str, json.loads(action.press))
         except (ValueError, TypeError):
             raise Refused("this press cannot be answered") from None
-        for part in action.parts or (Part(cut(clean(action.text), TEXT_MOST)),):
+        text = cut(clean(action.text), TEXT_MOST)
+        for part in (*action.parts, *([Part(text)] if text.strip() else [])):
             shown = content(part)
             if not shown["blocks"]:
                 shown = {"text": shown["text"]}

@@ -206,7 +206,7 @@ def _press(fields: Json, me: Me) -> Read | None:
 
 
 def _command(fields: Json, reading: Reading) -> Message:
-    """``/laneway stop`` is our ``/stop``; it says nothing of a thread."""
+    """``/laneway help`` is our ``/help``. Slack takes none inside a thread."""
     channel, person = needed(fields, "channel_id"), needed(fields, "user_id")
     given = read(string(fields, "text"), reading.me.user, reading.name_of).text.lstrip("/!")
     return Message(
@@ -219,6 +219,7 @@ def _command(fields: Json, reading: Reading) -> Message:
         at=reading.now,
         direct=is_direct(channel),
         addressed=True,
+        no_thread=not is_direct(channel),
         press=press_token(string(fields, "response_url"), channel, person, ""),
     )
 

@@ -119,7 +119,14 @@ COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
 LATER = frozenset({"watch", "link"})
 JOBS = frozenset({"every", "at", "in", "jobs", "job"})  # that look at jobs
 MONEY = frozenset({"budget", "status"})  # that look at caps on money
+_ANYWHERE = frozenset({"help", "start", "whoami", "zone", "usage"})
+_HERE_OR_ALL = frozenset({"pause", "resume"})  # with a word behind them they concern all threads
 NAMES = frozenset(COMMANDS) | LATER | {"start"}
+
+
+def anywhere(name: str, args: str) -> bool:
+    """Whether a command means something where no conversation is."""
+    return name in _ANYWHERE or name in LATER or (name in _HERE_OR_ALL and bool(args))
 
 
 def menu() -> tuple[tuple[str, str], ...]:

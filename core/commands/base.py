@@ -155,11 +155,19 @@ class Answer:
     choices: tuple[Choice, ...] = ()
     side: str = ""  # a question for a side answer
     compact: str | None = None  # a compaction begins; the text is what matters most in it
+    shared: bool = False  # for everybody in the thread, however it was asked for
     title: str = ""  # the thread's new name on its platform
     reload: bool = False  # people or places changed
     jobs: bool = False  # jobs changed
     budget: Change | None = None  # of the caps on money
     note: str = ""  # for the log, once it is stored
+
+    @property
+    def private(self) -> bool:
+        """Whether it concerns nobody but who asked: it tells something, and changes no thread."""
+        changes = self.event or self.budget or self.title or (self.rows and not self.reload)
+        begins = self.side or self.compact is not None
+        return bool(self.text) and not (changes or begins or self.choices or self.shared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,9 @@ def btw(ask: Ask) -> Answer:
 
 
 def again(ask: Ask) -> Answer:
-    return Answer(ask.here.answer or "There is no answer in this thread yet.")
+    if not ask.here.answer:
+        return Answer("There is no answer in this thread yet.")
+    return Answer(ask.here.answer, shared=True)
 
 
 def pause(ask: Ask) -> Answer:

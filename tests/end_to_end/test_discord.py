@@ -42,9 +42,13 @@ async def test_people_are_answered_where_they_wrote_also_after_a_pause(tmp_path:
             more = fake.user_says("/say more", user=BEN, channel=root["id"])
             await fake.until(lambda: fake.texts(root["id"]) == ["in a thread", "more"])
             asked = fake.command("status", channel=root["id"])
-            await fake.until(lambda: "idle" in fake.texts(root["id"])[-1])
             await fake.until(lambda: fake.answers(asked))
             assert fake.answers(asked)[0]["private"]
+            assert "idle" in fake.answers(asked)[0]["content"]
+            assert fake.texts(root["id"]) == ["in a thread", "more"]
+            lost = fake.command("stop", channel=CHANNEL)
+            await fake.until(lambda: fake.answers(lost))
+            assert "!stop in its thread" in fake.answers(lost)[0]["content"]
             assert fake.texts(CHANNEL) == fake.texts(OTHER) == []
             assert not any(one["pinged"] for one in fake.shown(dm))
             assert not fake.called("POST", f"/channels/{fake.direct(MAL)['id']}")
@@ -61,5 +65,5 @@ async def test_people_are_answered_where_they_wrote_also_after_a_pause(tmp_path:
             await fake.until(lambda: "while down" in fake.texts(dm))
             await fake.until(lambda: fake.texts(late["id"]) == ["a new matter"])
             await fake.until(lambda: "and in the thread" in fake.texts(root["id"]))
-        assert len(fake.texts(root["id"])) == 4
+        assert len(fake.texts(root["id"])) == 3
         assert len(fake.texts(dm)) == 2

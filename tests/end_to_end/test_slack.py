@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.end_to_end.house import House
 from tests.fakes.slack import ANA, ANA_DM, BEN, LAB, MAL, MAL_DM, FakeSlack
+from tests.fakes.slack_rules import shown_text
 
 ME = "<@UBOT>"
 
@@ -37,7 +38,12 @@ async def test_people_are_answered_where_they_wrote(tmp_path: Path) -> None:
         fake.user_says("/say for Ben too", user=BEN, channel=LAB, thread=root["ts"])
         await fake.until(lambda: fake.texts(LAB, root["ts"]) == ["in a thread", "for Ben too"])
         command = fake.slash("/laneway", "status")
-        await fake.until(lambda: "idle" in fake.texts(ANA_DM)[-1] and command.acked)
+        await fake.until(lambda: fake.ephemerals and command.acked)
+        assert "idle" in shown_text(fake.ephemerals[-1])
+        fake.slash("/laneway", "stop", channel=LAB)
+        await fake.until(lambda: len(fake.ephemerals) == 2)
+        assert "!stop in its thread" in shown_text(fake.ephemerals[-1])
+        assert fake.texts(ANA_DM) == ["hello there & @Ben"]
         assert fake.texts(LAB, "") == []
         assert fake.texts(MAL_DM) == []
         assert all(one.acked_after < 3 for one in fake.envelopes)

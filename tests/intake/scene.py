@@ -135,8 +135,15 @@ class Signs:
     titles: list[tuple[str, str]] = field(default_factory=list)
     moves: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def answer_press(self, channel: str, press: str, text: str, alert: bool = False) -> None:
-        self.pressed.append((press, text))
+    def answer_press(
+        self,
+        channel: str,
+        press: str,
+        text: str,
+        alert: bool = False,
+        parts: tuple[Part, ...] = (),
+    ) -> None:
+        self.pressed.append((press, text or "\n".join(part.text for part in parts)))
 
     def retitle(self, lane: str, title: str) -> None:
         self.titles.append((lane, title))

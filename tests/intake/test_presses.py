@@ -290,21 +290,6 @@ async def test_an_approval_is_decided_by_whom_the_settings_name(
         assert told == ("Decided." if may else "Not you.")
 
 
-async def test_a_command_of_the_platforms_own_is_taken_shortly_and_answered_in_the_thread(
-    scene: Scene,
-) -> None:
-    assert await scene.choose("/status", chat=LAB) == ["Taken."]
-    assert len(scene.said) == 1
-
-
-async def test_a_chosen_command_that_comes_twice_is_carried_out_once(scene: Scene) -> None:
-    message = replace(scene.message("/status"), press="i1")
-    await scene.intake.accept([message])
-    await scene.intake.accept([message])
-    assert len(scene.said) == 1
-    assert scene.signs.pressed == [("i1", "Taken.")]
-
-
 @pytest.mark.parametrize("where", [{"chat": LAB}, {"chat": "-1005"}, {}])
 async def test_a_strangers_chosen_command_is_refused_in_private(
     scene: Scene, caplog: pytest.LogCaptureFixture, where: dict[str, str]
