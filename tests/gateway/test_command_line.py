@@ -56,7 +56,7 @@ def test_render_prints_the_messages_of_a_file(tmp_path: Path) -> None:
                                 "type": "rich_text_section",
                                 "elements": [
                                     {"type": "text", "text": "Grüße", "style": {"bold": True}},
-                                    {"type": "text", "text": " <!here>"},
+                                    {"type": "text", "text": " <\u200b!here>"},
                                 ],
                             }
                         ],
