@@ -67,7 +67,8 @@ class Arriving:
                 return wording.sentence(wording.too_big(file.name or file.kind.value, limit))
         if message.text.strip():
             return ""
-        if message.files and all(file.kind is FileKind.VOICE for file in message.files):
+        spoken = message.files and all(file.kind is FileKind.VOICE for file in message.files)
+        if spoken and not self.ground.house.hears:
             return wording.VOICE_UNHEARD
         if not message.files and message.quote is None:
             return wording.EMPTY_MESSAGE

@@ -13,7 +13,7 @@ import mimetypes
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from core import inside, prompt, wording
 from core.at_work import AtWork
@@ -22,6 +22,8 @@ from core.clock import Clock
 from core.engines.base import Approvals, Attachment, Engine, Request
 from core.folders import workspace
 from core.health import Health
+from core.hearing import MOST, Hearing, Unheard
+from core.messages import FileKind
 from core.store import reads
 from core.store.records import LaneRow, MessageRow, SessionRow
 from core.store.store import Store
@@ -31,6 +33,8 @@ log = logging.getLogger("laneway.turn")
 
 TRIES = 4  # downloads of one file
 PAUSE = 1.0  # seconds before the second try; doubled each time
+NOTES_MOST = 10  # voice notes of one turn that are listened to
+HEARD_KEPT = 200  # transcripts
 INCOMING = "incoming"  # in the home: files on their way into a workspace
 
 
@@ -72,8 +76,11 @@ class Preparing:
         clock: Clock,
         health: Health,
         at_work: AtWork,
+        hearing: Hearing | None = None,
     ) -> None:
         self._at_work = at_work
+        self._hearing = hearing
+        self._heard: dict[str, str] = {}  # what was said in voice notes, the newest ones
         self._health = health
         self._store = store
         self._engines = engines
@@ -95,7 +102,8 @@ class Preparing:
         folder = await self._folder(lane)
         channel = self._channel_of(lane.id)
         files = await self._fetch(channel, folder, messages)
-        asked = prompt.build(messages, group=not lane.direct and turn.kind is not Kind.COMPACT)
+        several = not lane.direct and turn.kind is not Kind.COMPACT
+        asked = prompt.build(messages, group=several, heard=await self._hear(folder, messages))
         if turn.kind is Kind.SIDE:
             asked = f"{asked}\n\n{self._at_work.note(lane.id, self._clock.now())}"
         own = engine.name == wanted  # names of models and efforts mean nothing to another
@@ -116,9 +124,47 @@ class Preparing:
         return Prepared(engine, request, lane.direct, channel.limits, wanted, set_aside)
 
     async def text_of(self, turn: int) -> str:
-        """What a waiting turn would ask; for handing it to the running one."""
+        """What a waiting turn would ask; for handing it to the running one. Raises Unworkable."""
         messages = await reads.messages_of(self._store, [turn])
-        return prompt.build(messages, group=False)
+        lane = None
+        if prompt.incoming(messages):
+            lane = await reads.lane(self._store, messages[0].lane)
+        if lane is None:
+            return prompt.build(messages, group=False)
+        folder = await self._folder(lane)
+        await self._fetch(self._channel_of(lane.id), folder, messages)
+        return prompt.build(messages, group=False, heard=await self._hear(folder, messages))
+
+    async def _hear(
+        self, folder: Path, messages: Sequence[MessageRow]
+    ) -> Mapping[PurePosixPath, str]:
+        """What is said in the turn's voice notes. Raises Unworkable where nothing else was said."""
+        heard: dict[PurePosixPath, str] = {}
+        why = ""
+        if self._hearing is None:
+            return heard
+        notes = [one for one in prompt.incoming(messages) if one.file.kind is FileKind.VOICE]
+        for note in notes[:NOTES_MOST]:
+            try:
+                heard[note.path] = await self._hear_one(self._hearing, folder, note)
+            except Unheard as fault:
+                why = str(fault)
+        if why and not heard and not prompt.says_more(messages):
+            raise Unworkable(wording.UNHEARD.format(why))
+        return heard
+
+    async def _hear_one(self, hearing: Hearing, folder: Path, note: prompt.Incoming) -> str:
+        """Once a note, however often its turn is tried."""
+        key = str(folder / note.path)
+        if key not in self._heard:
+            try:
+                sound = await asyncio.to_thread(inside.read, folder, Path(note.path), MOST + 1)
+            except (inside.NotInside, OSError) as fault:
+                raise Unheard("its file cannot be read") from fault
+            self._heard[key] = await hearing.text(sound, note.file.mime)
+            if len(self._heard) > HEARD_KEPT:
+                del self._heard[next(iter(self._heard))]
+        return self._heard[key]
 
     def _engine(self, name: str) -> Engine:
         engine = self._engines.get(name)

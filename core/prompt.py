@@ -28,6 +28,7 @@ _NOUNS = {
     FileKind.AUDIO: "recording",
     FileKind.VIDEO: "video",
 }
+HEARD = "(voice note, transcribed)"
 CONTINUE_NOTE = (
     "(You were cut off by a restart while working on the message below. "
     "Go on where you stopped; repeat nothing that is done already.)"
@@ -67,37 +68,70 @@ def build(
     *,
     group: bool,
     missing: Mapping[PurePosixPath, str] | None = None,
+    heard: Mapping[PurePosixPath, str] | None = None,
 ) -> str:
     """The prompt. ``group``: several people talk there, so each is named.
 
-    ``missing`` gives the reason, in plain words, for files that could not be saved.
+    ``missing`` gives the reason, in plain words, for files that could not be saved; ``heard`` is
+    what is said in voice notes.
     """
+    files = _Files(missing or {}, heard or {})
     lone = len(messages) == 1
     blocks: list[str] = []
     for key, pieces in groupby(messages, key=lambda said: (said.album, said.person)):
         if key[0]:
-            blocks.append(_block(list(pieces), group, missing or {}, lone))
+            blocks.append(_block(list(pieces), group, files, lone))
         else:
-            blocks.extend(_block([said], group, missing or {}, lone) for said in pieces)
+            blocks.extend(_block([said], group, files, lone) for said in pieces)
     return "\n\n".join(block for block in blocks if block)
 
 
-def _block(
-    pieces: Sequence[MessageRow], group: bool, missing: Mapping[PurePosixPath, str], lone: bool
-) -> str:
+def says_more(messages: Sequence[MessageRow]) -> bool:
+    """Whether there is anything in the messages besides voice notes."""
+    return any(
+        said.text.strip()
+        or any(file.kind is not FileKind.VOICE for file in said.files)
+        or (said.quote is not None and said.quote.text.strip())
+        for said in messages
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """What became of the files, by where they are to be saved."""
+
+    missing: Mapping[PurePosixPath, str]
+    heard: Mapping[PurePosixPath, str]
+
+
+def _block(pieces: Sequence[MessageRow], group: bool, known: _Files, lone: bool) -> str:
     """What was sent as one: a message, an album, or a text that was split."""
     paragraphs = [quote for said in pieces if (quote := _quotation(said))]
     album = len(pieces) > 1 and not pieces[0].album.startswith(PASTE)
     text = "" if album else "\n".join(said.text for said in pieces if said.text.strip())
-    files = _files(pieces, missing, captions=album)
+    spoken = _spoken(pieces, known)
+    files = _files(pieces, known, captions=album)
+    if spoken and not text:  # they are the message
+        text, spoken = spoken[0], spoken[1:]
     if text:
         # A text that starts with a slash is meant for the engine's own commands.
         bare = lone and text.startswith("/") and not paragraphs
         paragraphs.append(text if bare or not group else f"{_name(pieces[0])}: {text}")
     elif group and files:
         paragraphs.append(f"{_name(pieces[0])} sent:")
+    paragraphs.extend(spoken)
     paragraphs.extend(files)
     return "\n\n".join(paragraphs)
+
+
+def _spoken(pieces: Sequence[MessageRow], known: _Files) -> list[str]:
+    """What was said in voice notes, marked as what it is."""
+    return [
+        f"{HEARD} {known.heard[path]}"
+        for said in pieces
+        for number, file in enumerate(said.files, 1)
+        if (path := _path(said, number, file)) in known.heard
+    ]
 
 
 def _quotation(said: MessageRow) -> str:
@@ -112,11 +146,10 @@ def _quotation(said: MessageRow) -> str:
     return "\n".join((head, *lines))
 
 
-def _files(
-    pieces: Sequence[MessageRow], missing: Mapping[PurePosixPath, str], *, captions: bool
-) -> list[str]:
+def _files(pieces: Sequence[MessageRow], known: _Files, *, captions: bool) -> list[str]:
     """One line a file. In an album each keeps its own caption, by number."""
     lines: list[str] = []
+    unheard = False
     numbers: dict[str, int] = {}
     several = sum(len(said.files) for said in pieces) > 1
     for said in pieces:
@@ -126,16 +159,19 @@ def _files(
             name = f"{noun} {numbers[noun]}" if several else f"Attached {noun}"
             caption = said.text if captions and number == 1 else ""
             path = _path(said, number, file)
-            lines.append(_file_line(name, caption, path, missing.get(path, "")))
+            lines.append(_file_line(name, caption, path, known.missing.get(path, "")))
+            unheard |= file.kind is FileKind.VOICE and path not in known.heard
         if captions and said.text.strip() and not said.files:
             lines.append(said.text)
-    if any(file.kind is FileKind.VOICE for said in pieces for file in said.files):
+    if unheard:
         lines.append(VOICE_REMARK)
     for said in pieces:
         for number, file in enumerate(said.quote.files if said.quote else (), len(said.files) + 1):
             path = _path(said, number, file)
             name = f"{_NOUNS[file.kind]} of the quoted message"
-            lines.append(_file_line(name, "", path, missing.get(path, "")))
+            lines.append(_file_line(name, "", path, known.missing.get(path, "")))
+            if path in known.heard:
+                lines += [f"> {line}" for line in f"{HEARD} {known.heard[path]}".splitlines()]
     return ["\n".join(lines)] if lines else []
 
 

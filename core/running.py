@@ -429,7 +429,11 @@ class Running:
             self._talking.cancel()
 
     async def _offer(self, message_turn: int) -> None:
-        text = await self._life.preparing.text_of(message_turn)
+        try:
+            text = await self._life.preparing.text_of(message_turn)
+        except Unworkable:  # it is told when the message has its own turn
+            await self._tell(turns.SteerRefused(message_turn, self.turn.lane))
+            return
         if self._run and not self._over.is_set():
             await self._run.steer(message_turn, text)
         else:

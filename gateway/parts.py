@@ -27,6 +27,7 @@ from core.engines.trees import Record
 from core.folders import resolved
 from core.ground import Ground, House
 from core.health import Health
+from core.hearing import Hearing
 from core.intake import Intake
 from core.jobs import Jobs
 from core.lane_ids import channel_of
@@ -105,6 +106,7 @@ def wanted_channels(settings: Settings) -> list[Wanted]:
             "bot_token": settings.slack_bot_token.reveal(),
             "app_token": settings.slack_app_token.reveal(),
             "api_base": settings.slack_api_base,
+            "streams": settings.slack_streams.value,
         }
         wanted.append(Wanted("slack", options))
     if settings.discord_token:
@@ -197,6 +199,14 @@ def _chat_engine(settings: Settings, clock: Clock) -> Engine:
         bounds=Bounds(context=settings.openai_context),
         tools=lambda request: reading_tools(request, concealed),
     )
+
+
+def hearing(settings: Settings, clock: Clock) -> Hearing | None:
+    """The service that makes voice notes text, where one is set up."""
+    if not settings.transcribe_url:
+        return None
+    key = settings.transcribe_api_key.reveal() if settings.transcribe_api_key else ""
+    return Hearing(settings.transcribe_url, key, settings.transcribe_model, clock)
 
 
 def fallback(settings: Settings, engines: Mapping[str, Engine]) -> str:
@@ -299,8 +309,9 @@ def assemble(
     tools = Tools(store, telling, showing, outbox, questions, job_tools, spill, tools_url)
     health = Health(clock, fallback(settings, engines))
     at_work = AtWork()
+    hears = hearing(settings, clock)
     life = TurnLife(
-        Preparing(store, engines, channel, defaults, clock, health, at_work),
+        Preparing(store, engines, channel, defaults, clock, health, at_work, hears),
         approvals,
         outbox,
         telling,
@@ -336,6 +347,7 @@ def assemble(
         starter_approves=Approvers.STARTER is settings.approvers,
         bot_turns=settings.bot_turns.count,
         bot_seconds=settings.bot_turns.per,
+        hears=hears is not None,
         jobs=job_limits(settings),
     )
     ground = Ground(

@@ -26,7 +26,7 @@ from gateway import config
 from gateway.cli.border import as_json, harmless
 from gateway.config import BadSettings, Settings
 from gateway.later import missing_here, unused_here
-from gateway.parts import make_engines, wanted_channels
+from gateway.parts import hearing, make_engines, wanted_channels
 from gateway.paths import DATABASE
 from gateway.settings_table import EngineName
 from gateway.socket_path import answers, socket_path
@@ -182,12 +182,21 @@ async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
         finally:
             for engine in engines.values():
                 await engine.close()
+    if ears := hearing(settings, SystemClock()):
+        yield [await ears.check()]
 
 
 async def _engines(
     settings: Settings, engines: Mapping[str, Engine]
 ) -> AsyncIterator[list[Finding]]:
-    for name in sorted({settings.engine.value, "demo"} & set(engines)):
+    chosen = {settings.engine.value, "demo"}
+    if settings.fallback_engine is not None:
+        chosen.add(settings.fallback_engine.value)
+        if settings.fallback_engine.value not in engines:
+            name = settings.fallback_engine.value
+            fix = f"set up {name}, or name another in LANEWAY_FALLBACK_ENGINE"
+            yield [Finding(f"{name}: fallback", False, "it is not set up here", fix)]
+    for name in sorted(chosen & set(engines)):
         engine = engines[name]
         yield list(await engine.check())
         if isinstance(engine, AcpEngine) and name != "demo" and settings.acp_readonly_mode:

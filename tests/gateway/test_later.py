@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from gateway import config
 from gateway.config import Settings
 from gateway.later import UNUSED, missing_here, unused_here
@@ -19,18 +17,9 @@ def settings(tmp_path: Path, **given: str) -> Settings:
     return config.load({"LANEWAY_HOME": str(tmp_path), **given}, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["LANEWAY_BUDGET_PERSON_DAY", "LANEWAY_BUDGET_DAY"])
-@pytest.mark.parametrize("cap", ["5", "0"])
-def test_a_cap_that_nothing_would_keep_is_refused(tmp_path: Path, name: str, cap: str) -> None:
-    (problem,) = missing_here(settings(tmp_path, **{name: cap}))
-    assert problem.startswith(f"{name} is not part of this version")
-    assert "Remove it" in problem
-
-
 def test_what_does_nothing_yet_is_named_and_the_rest_is_not(tmp_path: Path) -> None:
     given = settings(
         tmp_path,
-        LANEWAY_TRANSCRIBE_URL="https://example.org",
         LANEWAY_SMTP_URL="smtp://mail.example.org",
         LANEWAY_MAIL_FROM="bot@example.org",
         LANEWAY_ADMIN_EMAILS="ana@example.org",
@@ -46,7 +35,6 @@ def test_what_does_nothing_yet_is_named_and_the_rest_is_not(tmp_path: Path) -> N
         "LANEWAY_METRICS_TOKEN",
         "LANEWAY_SIGNIN_LIMITS",
         "LANEWAY_SMTP_URL",
-        "LANEWAY_TRANSCRIBE_URL",
         "LANEWAY_WATCH_PRIVATE",
     ]
     assert not list(missing_here(given))
@@ -59,10 +47,9 @@ def test_every_setting_is_used_or_named_here() -> None:
     files = (path for folder in folders for path in folder.rglob("*.py"))
     apart = {"config.py", "settings_table.py", "later.py"}
     code = "\n".join(path.read_text("utf-8") for path in files if path.name not in apart)
-    budgets = {"budget_day", "budget_person_day"}
     refused = {"telegram_mode", "slack_mode"}
     idle = {row.field for row in table() if f"settings.{row.field}" not in code}
-    assert idle == UNUSED | budgets | refused
+    assert idle == UNUSED | refused
 
 
 def test_slack_comes_over_socket_mode_alone(tmp_path: Path) -> None:

@@ -196,10 +196,10 @@ async def test_the_demo_agent_answers_beside_its_own_work(tmp_path: Path) -> Non
         )
         await scene.says("what are you doing?")
         await scene.until(lambda: any("and only read" in text for text in scene.texts()))
+        await scene.until(lambda: not scene.parts.runner.view("main").sides)
         (told,) = [text for text in scene.texts() if "and only read" in text]
         assert "The main turn has been at work for" in told
         assert "take your time: 3 s" in told
-        await scene.until(lambda: not scene.parts.runner.view("main").sides)
         await scene.says("/stop")
         await scene.until(lambda: scene.parts.runner.view("main") is None)
         assert await scene.statuses() == ["done", "stopped", "done"]
