@@ -15,7 +15,6 @@ from core.clock import Clock
 from core.items import Item
 from core.job_rules import Decision, Fate, FiringState, Job, JobState
 from core.lane_ids import channel_of
-from core.lanes import LaneView
 from core.people import People, Role
 from core.preparing import Defaults
 from core.prompt import label_of
@@ -56,8 +55,8 @@ class Firing:
     catch_up: int
     zone: str
 
-    async def of(self, job: Job, lane: LaneRow, view: LaneView | None) -> Fired:
-        """Decide about a job that is due now in this lane."""
+    async def of(self, job: Job, lane: LaneRow, *, busy: bool) -> Fired:
+        """Decide about a job that is due now. ``busy``: its lane is at work or has some waiting."""
         here = channel_of(lane.id) in self.channels
         if here and not self.allowed(job.person, lane):
             return await self._ends(job, lane, JobState.PAUSED, job_words.NOT_ALLOWED)
@@ -66,12 +65,15 @@ class Firing:
         except (BadWhen, LookupError, ValueError) as fault:
             log.error("job %d cannot be reckoned any more: %s", job.id, fault)
             return await self._ends(job, lane, JobState.FAILED, job_words.UNREADABLE)
-        busy = view is not None and (view.main is not None or bool(view.waiting))
         now = self.clock.now()
         decision = job_rules.decide(job, plan, now, catch_up=self.catch_up, busy=busy)
         if decision.fate is Fate.RUN and here:
             return self._runs(job, lane, decision)
         return self._left_out(job, decision, here)
+
+    def found(self, job: Job, lane: LaneRow, decision: Decision, evidence: str) -> Fired:
+        """A watch has seen what it waits for: its turn gets the evidence below the prompt."""
+        return self._runs(job, lane, decision, evidence)
 
     def allowed(self, person: str, lane: LaneRow) -> bool:
         """Whether this person may still have something run there."""
@@ -94,7 +96,7 @@ class Firing:
 
     # One of three ends --------------------------------------------------------------------
 
-    def _runs(self, job: Job, lane: LaneRow, decision: Decision) -> Fired:
+    def _runs(self, job: Job, lane: LaneRow, decision: Decision, evidence: str = "") -> Fired:
         now, turn = self.clock.now(), self.store.ids.turn()
         start = job_words.decided(decision)
         note = job_words.note(job, decision.due, self.zone_of(job.person), start)
@@ -107,7 +109,7 @@ class Firing:
             person=job.person,
             person_name=self.people.name(job.person),
             message_id="",
-            text=f"{note}\n\n{job.prompt}",
+            text="\n\n".join(filter(None, (note, job.prompt, evidence))),
             at=now,
         )
         made = Turn(
@@ -135,7 +137,7 @@ class Firing:
             result = job_words.NO_CHANNEL
         state = FiringState.MISSED if missed else FiringState.SKIPPED
         written = self._written(job, decision, state, result)
-        if decision.next_at is None and job.turn is None:
+        if decision.next_at is None and job.turn is None and not decision.asked:
             now = self.clock.now()
             written = (*written, stored.state(job.id, JobState.EXPIRED, now, None, result))
         told = ""

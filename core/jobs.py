@@ -155,9 +155,21 @@ class Jobs:
     async def _fire(self, jobs: Sequence[Job]) -> None:
         """Decide about jobs that are due, and store what was decided as one transaction."""
         lanes = await stored.lanes(self._store, (job.lane for job in jobs))
-        fired = [
-            await self._firing.of(job, lanes[job.lane], self._spine.view(job.lane)) for job in jobs
-        ]
+        fired: list[Fired] = []
+        begun: set[str] = set()  # lanes that are busy once these are stored
+        for job in jobs:
+            busy = job.lane in begun or self._busy(job.lane)
+            fired.append(await self._firing.of(job, lanes[job.lane], busy=busy))
+            if fired[-1].turn is not None:
+                begun.add(job.lane)
+        await self.store(fired)
+
+    def _busy(self, lane: str) -> bool:
+        view = self._spine.view(lane)
+        return view is not None and (view.main is not None or bool(view.waiting))
+
+    async def store(self, fired: Sequence[Fired]) -> None:
+        """Commit what was decided about jobs and tell their threads; ends are recorded later."""
         try:
             accepted = await self._spine.take(*(one.item for one in fired), *self._told(fired))
         except Poisoned as fault:
@@ -189,7 +201,7 @@ class Jobs:
         log.warning("job %d: the instant %d is not claimed anew", job.id, decision.due)
         settled_at = max(decision.settled_at, decision.due)
         await self._store.save(stored.next_at(job.id, decision.next_at, settled_at))
-        if decision.next_at is None and job.turn is None:
+        if decision.next_at is None and job.turn is None and not decision.asked:
             now, why = self._clock.now(), job_words.UNSTORED
             await self._store.save(stored.state(job.id, JobState.FAILED, now, None, why))
 

@@ -53,8 +53,11 @@ def too_many(mine: int) -> str:
 
 
 def jobs(ask: Ask) -> Answer:
-    """What is set up in this thread, and what ended in the last week."""
-    listed = ask.here.jobs.listed
+    """What is set up in this thread, and what ended in the last week; others' for admins."""
+    listed = [job for job in ask.here.jobs.listed if _may(ask, job)]
+    others = len(ask.here.jobs.listed) - len(listed)
+    if not listed and others:
+        return Answer(f"You have no jobs here; others have {others}.")
     if not listed:
         return Answer(f"No jobs here. Set one up like this: {EXAMPLES['every']}")
     shown = sorted(listed, key=lambda job: job.state.ended)[:LISTED]
@@ -63,7 +66,9 @@ def jobs(ask: Ask) -> Answer:
     ]
     if len(listed) > len(shown):
         lines.append(f"- and {len(listed) - len(shown)} more")
-    own = [job for job in shown if not job.state.ended and _may(ask, job)]
+    if others:
+        lines.append(f"- and {others} of others")
+    own = [job for job in shown if not job.state.ended]
     choices = [choice for job in own[:WITH_BUTTONS] for choice in _choices(job, number=True)]
     return Answer("Jobs of this thread:\n\n" + "\n".join(lines), choices=tuple(choices))
 

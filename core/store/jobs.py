@@ -39,7 +39,6 @@ class OpenFiring:
     due: int
     began: str
     status: Status
-    held: bool
     over_at: int | None
     error: str
 
@@ -232,7 +231,6 @@ def _open(row: sqlite3.Row) -> OpenFiring:
         row["due"],
         row["began"],
         Status(row["status"]),
-        bool(row["held"]),
         row["over_at"],
         row["error"],
     )

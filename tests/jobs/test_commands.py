@@ -147,7 +147,10 @@ async def test_others_jobs_are_for_admins(house: JobScene) -> None:
         "There is no job 1 of yours. /jobs shows those of this thread."
     )
     assert (await house.job(1)).state is JobState.ACTIVE
-    await house.says("/jobs", sender=BEN, chat=LAB, addressed=True)
+    listed = await house.says("/jobs", sender=BEN, chat=LAB, addressed=True)
+    assert "every 2h" in listed
+    assert "every 1h" not in listed
+    assert "- and 1 of others" in listed
     assert list(house.scene.buttons()) == ["Pause 2", "Run 2", "Cancel 2"]
     button = await house.scene.button(f"telegram:{LAB}", "set", name="job", value="1 cancel")
     assert "no job 1 of yours" in await house.scene.press(button, BEN, LAB)

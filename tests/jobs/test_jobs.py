@@ -180,6 +180,15 @@ async def test_a_busy_thread_is_waited_for_or_skipped(tmp_path: Path) -> None:
         assert await house.states(1) == ["done"]
 
 
+async def test_of_two_jobs_of_one_moment_one_finds_the_thread_busy(tmp_path: Path) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, takes=60) as house:
+        await house.made("/in 10s if busy skip : one")
+        await house.made("/in 10s if busy skip : two")
+        await clock.advance(11)
+        assert [await house.states(1), await house.states(2)] == [["open"], ["skipped"]]
+
+
 async def test_what_waits_for_longer_than_its_catch_up_is_left_out(tmp_path: Path) -> None:
     clock = clock_at("2027-02-09T12:00:00")
     async with jobs_in(tmp_path, clock, takes=3 * 3600) as house:

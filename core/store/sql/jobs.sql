@@ -58,26 +58,28 @@ SELECT * FROM jobs WHERE lane = :lane AND request = :request AND request <> ''
     AND state IN ('active', 'paused');
 
 -- name: job.due
--- Jobs with an instant that has come, or that somebody wants to run now.
+-- Jobs with an instant that has come, or that somebody wants to run now. Watches look first.
 SELECT * FROM jobs WHERE id IN (
     SELECT id FROM (SELECT id FROM jobs WHERE state = 'active' AND next_at <= :now
-        AND next_at IS NOT NULL ORDER BY next_at, id LIMIT :limit)
+        AND next_at IS NOT NULL AND kind <> 'watch' ORDER BY next_at, id LIMIT :limit)
     UNION
-    SELECT id FROM (SELECT id FROM jobs WHERE asked_at IS NOT NULL ORDER BY asked_at LIMIT :limit))
+    SELECT id FROM (SELECT id FROM jobs WHERE asked_at IS NOT NULL AND kind <> 'watch'
+        ORDER BY asked_at LIMIT :limit))
 ORDER BY next_at, id;
 
 -- name: job.first
-SELECT min(next_at) AS at FROM jobs WHERE state = 'active' AND next_at IS NOT NULL;
+SELECT min(next_at) AS at FROM jobs
+WHERE state = 'active' AND next_at IS NOT NULL AND kind <> 'watch';
 
 -- name: job.open
 -- Jobs with a turn that was not settled, and how far that is.
-SELECT j.*, f.due AS due, f.result AS began, t.status AS status, t.held AS held,
+SELECT j.*, f.due AS due, f.result AS began, t.status AS status,
     t.ended_at AS over_at, t.error AS error
 FROM jobs j JOIN firings f ON f.turn = j.turn JOIN turns t ON t.id = j.turn
 WHERE j.turn IS NOT NULL;
 
 -- name: job.of_turn
-SELECT j.*, f.due AS due, f.result AS began, t.status AS status, t.held AS held,
+SELECT j.*, f.due AS due, f.result AS began, t.status AS status,
     t.ended_at AS over_at, t.error AS error
 FROM firings f JOIN jobs j ON j.id = f.job JOIN turns t ON t.id = f.turn
 WHERE f.turn = :turn;
@@ -87,7 +89,8 @@ SELECT * FROM jobs WHERE restored = 1 ORDER BY id;
 
 -- name: job.ahead
 -- Recurring jobs that are settled far ahead of the clock, which was wrong then.
-SELECT * FROM jobs WHERE state = 'active' AND next_at > :ahead AND settled_at > :ahead;
+SELECT * FROM jobs WHERE state = 'active' AND next_at > :ahead AND settled_at > :ahead
+    AND kind <> 'watch';
 
 -- name: job.of_lane
 -- What is open, and what ended a while ago.
