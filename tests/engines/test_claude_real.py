@@ -9,12 +9,10 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from aiohttp import web
 
 from core.clock import SystemClock
 from core.engines.agents import ToolServer
@@ -38,6 +36,7 @@ from core.turns import Result
 from tests.contracts.engine_contract import Act, EngineContract, Play, processes_of, until
 from tests.engines.claude_scenes import Scene
 from tests.fakes.anthropic_server import TOKENS_IN, TOKENS_OUT, AnthropicServer
+from tests.fakes.mcp_server import ToolService
 
 PROGRAM = os.environ.get("LANEWAY_TEST_CLAUDE", "")
 pytestmark = [
@@ -477,68 +476,28 @@ async def test_nothing_is_begun_that_would_go_on_after_the_turn(
     assert len(service.seen) == asked + 1
 
 
-@dataclass
-class ToolService:
-    """A tool server of the gateway, as small as one can be."""
-
-    headers: list[str] = field(default_factory=list)
-    calls: list[str] = field(default_factory=list)
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        if request.method != "POST":
-            return web.Response(status=405)
-        self.headers.append(request.headers.get("Authorization", ""))
-        message = await request.json()
-        match message["method"]:
-            case "initialize":
-                result: dict[str, Any] = {
-                    "protocolVersion": message["params"]["protocolVersion"],
-                    "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "laneway", "version": "1"},
-                }
-            case "tools/list":
-                schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-                one = {"name": "send_message", "description": "d", "inputSchema": schema}
-                result = {"tools": [one]}
-            case "tools/call":
-                self.calls.append(message["params"]["arguments"]["text"])
-                result = {"content": [{"type": "text", "text": "sent"}]}
-            case _:
-                return web.Response(status=202)
-        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": result})
-
-
 async def test_tools_of_the_gateway_are_called_unasked_and_their_token_is_in_no_argument(
     scene: Scene, service: AnthropicServer
 ) -> None:
-    tools = ToolService()
-    app = web.Application()
-    app.router.add_route("*", "/mcp", tools.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
-    server = ToolServer("laneway", url, [("Authorization", "Bearer a-token-of-this-turn")])
-    scene.engine = real(scene.home, service, servers=lambda request: [server])
-    try:
+    async with ToolService() as tools:
+        server = ToolServer("laneway", tools.url, [("Authorization", "Bearer a-token-of-it")])
+        scene.engine = real(scene.home, service, servers=lambda request: [server])
         play = scene.play(tool("mcp__laneway__send_message", text="hello"))
         events: Any = play.run.events()
         async for event in events:
             if isinstance(event, Started):
                 (process,) = processes_of(scene.home)
-                assert "a-token-of-this-turn" not in " ".join(process.cmdline())
+                assert "a-token-of-it" not in " ".join(process.cmdline())
             play.events.append(event)
-    finally:
         await scene.engine.close()
-        await runner.cleanup()
     assert tools.calls == ["hello"]
-    assert set(tools.headers) == {"Bearer a-token-of-this-turn"}
+    assert set(tools.headers) == {"Bearer a-token-of-it"}
     assert "The tool says: " in play.text
     assert not play.saw(ApprovalAsked)
     started = [event for event in play.events if isinstance(event, ToolStarted)]
     assert started[-1].title == "laneway: send_message"
     left = [path for path in scene.home.rglob("*") if path.is_file()]
-    assert not any("a-token-of-this-turn" in path.read_text("utf-8", "replace") for path in left)
+    assert not any("a-token-of-it" in path.read_text("utf-8", "replace") for path in left)
 
 
 async def test_who_is_not_signed_in_is_told(scene: Scene, service: AnthropicServer) -> None:

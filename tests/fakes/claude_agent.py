@@ -36,15 +36,13 @@ is answered as a turn of its own. Sessions are files in --state, so they survive
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import sys
-import time
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
 
 from claude_agent_turn import Agent
+from scripted import begin, live
 
 VALUES = {  # options with a value, as the real program takes them
     *("--output-format", "--input-format", "--permission-mode", "--permission-prompt-tool"),
@@ -88,26 +86,9 @@ def main() -> None:
         sys.stdout.write("2.1.332 (Claude Code)\n")
         return
     options = parse(sys.argv[1:])
-    if log := options.get("--log"):
-        with open(log, "a") as file:
-            file.write(json.dumps({"arguments": sys.argv[1:], "pid": os.getpid()}) + "\n")
-    time.sleep(float(options.get("--slow-start", 0)))
-    if size := int(options.get("--stderr-start", 0)):
-        sys.stderr.write("e" * size + "\n")
-        sys.stderr.flush()
-    if code := options.get("--crash-start"):
-        sys.stderr.write("it cannot start\n")
-        raise SystemExit(int(code))
+    begin(options.get("--log", ""), options)
     agent = Agent(options)
-
-    def terminate(number: int, frame: object) -> None:
-        if not agent.untouchable:
-            os._exit(143)
-
-    signal.signal(signal.SIGTERM, terminate)
-    agent.serve()
-    while "--stay" in options or agent.untouchable:
-        time.sleep(0.05)
+    live(agent, options)
     os._exit(agent.exit_code)
 
 

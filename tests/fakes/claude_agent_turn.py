@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 from typing import Any
 
-from claude_agent_wire import TOOLS, Session, Wire, hand_shake, name
-
-CHILD = """
-import signal, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-time.sleep(float(sys.argv[1]))
-"""
+from claude_agent_wire import TOOLS, Session, Wire, hand_shake
+from scripted import Directives, name
 
 
 class Interrupted(Exception):
@@ -31,16 +25,14 @@ class Failed(Exception):
         self.result = result
 
 
-class Agent:
+class Agent(Directives):
     """One process with one session."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self.options = options
         self.plain = "--plain" in options
         self.wire = Wire(options.get("--log", ""))
-        self.untouchable = False
         self.exit_code = 0
-        self._deaf = False
         self._interrupted = threading.Event()
         self._prompts: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._answers: dict[str, queue.Queue[dict[str, Any]]] = {}
@@ -48,8 +40,6 @@ class Agent:
         self._covers: list[str] = []
         self._cost, self._cost_told, self._tokens = 0.0, 0.0, (10, 5)
         self._open = False  # a message is being streamed
-        self._exit_after: int | None = None
-        self._late = ""
         keep = "--no-session-persistence" not in options
         number = options.get("--session-id") or options.get("--resume", "")
         self.session = Session(options.get("--state", "."), number, keep)
@@ -100,7 +90,7 @@ class Agent:
             case "initialize":
                 self.reply(number, hand_shake("--signed-out" in self.options, self.plain))
             case "interrupt":
-                if not self._deaf:
+                if not self.deaf:
                     self._interrupted.set()
                     for waiting in self._answers.values():
                         waiting.put({})
@@ -156,16 +146,16 @@ class Agent:
         self.session.total, self._cost_told = round(self.session.total + self._cost, 6), self._cost
         self._cost = 0.0
         self.session.save()
-        if self._late:
+        if self.late:
             self.wire.hold()
         self.result(result)
-        if self._exit_after is not None:
-            os._exit(self._exit_after)
-        if self._late:
-            self.streamed(self._late)
+        if self.exit_after is not None:
+            os._exit(self.exit_after)
+        if self.late:
+            self.streamed(self.late)
             self.end_message()
-            self.wire.send("result", subtype="success", is_error=False, result=self._late)
-            self._late = ""
+            self.wire.send("result", subtype="success", is_error=False, result=self.late)
+            self.late = ""
             self.wire.release()
 
     def result(self, result: dict[str, Any]) -> None:
@@ -190,16 +180,14 @@ class Agent:
         if text.startswith("/compact"):
             self.compact()
             return
-        for line in text.splitlines() or [""]:
-            word, _, rest = line.partition(" ")
-            do = getattr(self, f"do_{word[1:].replace('-', '_')}", None)
-            if word.startswith("/") and word == "/blocks":
-                self.streamed(json.dumps(content))
-            elif word.startswith("/") and do is not None:
-                do(rest)
-            else:
-                for piece in f"echo[{len(self.session.said)}]: {line}".split(" "):
-                    self.streamed(f"{piece} ")
+        self._content = content
+        self.obey(text)
+
+    def earlier(self) -> int:
+        return len(self.session.said)
+
+    def do_blocks(self, rest: str) -> None:
+        self.streamed(json.dumps(self._content))
 
     def compact(self) -> None:
         if not self.session.said:
@@ -276,9 +264,6 @@ class Agent:
 
     # Directives -------------------------------------------------------------------------------
 
-    def do_say(self, rest: str) -> None:
-        self.streamed(rest)
-
     def do_think(self, rest: str) -> None:
         self.streamed(rest, "thinking")
 
@@ -292,16 +277,6 @@ class Agent:
         message = {"id": name(), "content": [block]}
         self.wire.send("assistant", message=message, parent_tool_use_id="toolu_task")
 
-    def do_stream(self, rest: str) -> None:
-        count, _, pause = rest.partition(" ")
-        for number in range(int(count)):
-            self.streamed(f"w{number} ")
-            self.pause(float(pause or 0))
-
-    def do_flood(self, rest: str) -> None:
-        for number in range(int(rest)):
-            self.streamed(f"w{number} ")
-
     def pause(self, seconds: float) -> None:
         if self._interrupted.wait(seconds):
             raise Interrupted
@@ -309,9 +284,6 @@ class Agent:
     def do_sleep(self, rest: str) -> None:
         self.pause(float(rest))
         self.put_in()
-
-    def do_hang(self, rest: str) -> None:
-        self.pause(3600.0)
 
     def do_tool(self, rest: str) -> None:
         tool, _, given = rest.partition(" ")
@@ -390,43 +362,12 @@ class Agent:
     def do_retry(self, rest: str) -> None:
         self.wire.send("system", subtype="api_retry", attempt=1, error_status=529)
 
-    def do_args(self, rest: str) -> None:
-        self.streamed(json.dumps(sys.argv[1:]))
-
-    def do_pid(self, rest: str) -> None:
-        self.streamed(str(os.getpid()))
-
-    def do_turns(self, rest: str) -> None:
-        self.streamed(str(len(self.session.said)))
-
-    def do_cwd(self, rest: str) -> None:
-        self.streamed(os.getcwd())
-
-    def do_env(self, rest: str) -> None:
-        self.streamed(os.environ.get(rest, "") if rest else json.dumps(sorted(os.environ)))
-
-    def do_crash(self, rest: str) -> None:
-        os._exit(int(rest or 1))
-
-    def do_kill(self, rest: str) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def do_exit_after(self, rest: str) -> None:
-        self._exit_after = int(rest or 0)
-
-    def do_late(self, rest: str) -> None:
-        self._late = rest
-
     def do_line(self, rest: str) -> None:
         number = self.call("Bash", {"command": "cat big"})
         self.done(number, "x" * int(rest))
 
     def do_long_line(self, rest: str) -> None:
         self.wire.send("system", subtype="thing", thing="x" * int(rest))
-
-    def do_stderr(self, rest: str) -> None:
-        sys.stderr.write("e" * int(rest) + "\n")
-        sys.stderr.flush()
 
     def do_badline(self, rest: str) -> None:
         self.wire.raw(b'a log line\n[1, 2]\n{"type": 7}\n{}\n\n' + b"[" * 100000 + b"\n\xff\xfe\n")
@@ -440,14 +381,3 @@ class Agent:
         self.wire.send("system", subtype="novelty")
         self.wire.send("control_request", request_id="q1", request={"subtype": "novelty"})
         self.wire.send("control_response", response={"request_id": "nobody", "subtype": "success"})
-
-    def do_deaf(self, rest: str) -> None:
-        self._deaf = True
-
-    def do_ignore_term(self, rest: str) -> None:
-        self.untouchable = True
-
-    def do_spawn(self, rest: str) -> None:
-        import subprocess  # it takes a while, and most scripts need none
-
-        subprocess.Popen([sys.executable, "-I", "-S", "-c", CHILD, rest], start_new_session=True)
