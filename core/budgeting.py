@@ -7,6 +7,7 @@ know how a turn runs.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from core.budgets import (
     Expired,
     Look,
     Mark,
+    Put,
     Scope,
     Standing,
     Told,
@@ -34,7 +36,7 @@ from core.store import budgets as stored
 from core.store.rows import Row
 from core.store.store import Reader
 from core.telling import Telling
-from core.turns import Command, Turn
+from core.turns import Command, DaySpent, Turn
 
 log = logging.getLogger("laneway.runner")
 
@@ -87,6 +89,12 @@ def hindrance(cap: Cap | None, engine: Engine, prices: Prices, model: str) -> st
     return ""
 
 
+def _who(spent: DaySpent) -> str:
+    if spent.everybody:
+        return "what all may spend"
+    return ", ".join(sorted(spent.people)) or "nobody any more"
+
+
 class Budgeting:
     """One for the process; a part of the runner's draft."""
 
@@ -102,6 +110,7 @@ class Budgeting:
         self._lanes = lanes
         self._telling = telling
         self._clock = clock
+        self._changed = asyncio.Event()
 
     async def load(self, store: Reader, turns: Iterable[Turn]) -> None:
         """Once, before the first step."""
@@ -118,10 +127,15 @@ class Budgeting:
         day = self._day(now)
         followed = Followed(list(commands))
         change, spending = (item.budget, item.spending) if item else (None, None)
+        if isinstance(change, Put):
+            self._changed.set()
         fresh: Sequence[Command] = commands
         while True:
             effects = self.budgets.step(now, day, fresh, change, spending)
             self._written(effects, now, followed)
+            for event in effects.events:
+                if isinstance(event, DaySpent):
+                    log.warning("spent for today: %s", _who(event))
             fresh = [one for event in effects.events for one in self._lanes.handle(event)]
             followed.commands += fresh
             if not fresh:
@@ -195,4 +209,14 @@ class Budgeting:
                 await take(Item(budget=Look()))
             ends = [words.next_day(now, self._zone), *([] if expiry is None else [expiry])]
             left = [(end - now) / 1000 for end in ends if end > now]
-            await self._clock.sleep(max(LEAST, min(TICK, *left, TICK)))
+            await self._pause(max(LEAST, min(TICK, *left, TICK)))
+
+    async def _pause(self, seconds: float) -> None:
+        """So long, or until a cap is set that may end sooner."""
+        self._changed.clear()
+        async with asyncio.TaskGroup() as group:
+            timer = group.create_task(self._clock.sleep(seconds), name="next end of a cap")
+            changed = group.create_task(self._changed.wait(), name="a cap is set")
+            await asyncio.wait((timer, changed), return_when=asyncio.FIRST_COMPLETED)
+            timer.cancel()
+            changed.cancel()

@@ -203,16 +203,18 @@ async def test_a_second_start_of_a_home_is_told_of_the_home_and_not_of_its_port(
         assert f"{tmp_path / 'home'} is in use by another Laneway" in second.err
 
 
-async def test_a_start_refuses_a_cap_it_would_not_keep_and_names_what_does_nothing(
+async def test_a_start_refuses_a_mode_it_has_not_and_names_what_does_nothing(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    capped = Shell(home, LANEWAY_BUDGET_DAY="5")
-    refused, found = await asyncio.gather(capped("run"), capped("doctor", "--json"))
+    hooked = {"LANEWAY_SLACK_MODE": "webhook", "LANEWAY_SLACK_SIGNING_SECRET": "s"}
+    hooked["LANEWAY_WEB_URL"] = "https://example.org"
+    hooks = Shell(home, **hooked)
+    refused, found = await asyncio.gather(hooks("run"), hooks("doctor", "--json"))
     assert refused.status == 2
-    assert "LANEWAY_BUDGET_DAY is not part of this version" in refused.err
+    assert "LANEWAY_SLACK_MODE=webhook is not part of this version" in refused.err
     (wrong,) = [one for one in found.json() if not one["ok"]]
-    assert "LANEWAY_BUDGET_DAY" in wrong["detail"]
+    assert "LANEWAY_SLACK_MODE" in wrong["detail"]
     assert ".env.example" in wrong["fix"]
     idle = {"LANEWAY_TRANSCRIBE_URL": "https://example.org", "LANEWAY_METRICS_TOKEN": "hush"}
     async with process(home, None, **idle) as gateway:
