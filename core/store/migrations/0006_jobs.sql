@@ -32,6 +32,7 @@ CREATE INDEX jobs_running ON jobs (turn) WHERE turn IS NOT NULL;
 CREATE INDEX jobs_restored ON jobs (id) WHERE restored = 1;
 CREATE INDEX jobs_of_lane ON jobs (lane, state);
 CREATE INDEX jobs_of_person ON jobs (person, state);
+CREATE INDEX jobs_open ON jobs (id) WHERE state IN ('active', 'paused');
 CREATE INDEX jobs_by_end ON jobs (ended_at) WHERE ended_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_request ON jobs (lane, request)
     WHERE request <> '' AND state IN ('active', 'paused');

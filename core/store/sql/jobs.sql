@@ -98,9 +98,9 @@ SELECT * FROM jobs WHERE lane = :lane
     AND (state IN ('active', 'paused') OR ended_at >= :since) ORDER BY id;
 
 -- name: job.all
-SELECT * FROM jobs WHERE state IN ('active', 'paused')
-UNION
-SELECT * FROM jobs WHERE ended_at >= :since
+SELECT * FROM jobs WHERE id IN (
+    SELECT id FROM jobs WHERE state IN ('active', 'paused')
+    UNION ALL SELECT id FROM jobs WHERE ended_at >= :since)
 ORDER BY id;
 
 -- name: job.count
