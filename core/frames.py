@@ -45,11 +45,18 @@ CLOSED_KEPT = 256  # closed previews whose answer has not come
 
 
 class Previews:
-    def __init__(self, calls: Calls, deliver: Callable[[list[Delivery]], None]) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        deliver: Callable[[list[Delivery]], None],
+        owed: Callable[[str, int], bool],
+    ) -> None:
+        """``owed``: whether a lane has an answer to send that is not the named turn's."""
         self._calls = calls
         self._store = calls.store
         self._clock = calls.clock
         self._deliver = deliver
+        self._owed = owed
         self._by_turn: dict[int, Preview] = {}
         self._above: dict[int, Preview] = {}  # with words, above a question; go with the next one
         self._leaving: dict[int, list[Delivery]] = {}  # stored; to be made after the answer
@@ -103,6 +110,12 @@ class Previews:
         preview.text, preview.footer, preview.keyboard = text, footer, keyboard
         preview.growing = growing
         self._go_on(preview)
+
+    def go_on(self, lane: str) -> None:
+        """An answer that previews of this lane waited for is sent, or given up."""
+        for preview in tuple(self._by_turn.values()):
+            if preview.lane == lane:
+                self._go_on(preview)
 
     def shows(self, turn: int) -> bool:
         """Whether a message of it is there or may be there."""
@@ -322,7 +335,10 @@ class Previews:
 
     def _due(self, preview: Preview) -> bool:
         over = preview.closed or preview.ended or preview.fate is Fate.DOUBT
-        return not over and preview.frame != preview.shown
+        if over or preview.frame == preview.shown:
+            return False
+        # Where it is first sent the answer will stand: never above an answer before it.
+        return bool(preview.message_id) or not self._owed(preview.lane, preview.turn)
 
     async def _may(self, preview: Preview, place: Place) -> bool:
         """Wait for the interval and for the gate; closing the preview ends the wait."""

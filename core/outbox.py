@@ -83,7 +83,7 @@ class Outbox:
         self._on_failed = on_failed
         self._follow = moved
         self._calls = Calls(store, channels, clock, self._chat_moved)
-        self._previews = Previews(self._calls, self.deliver)
+        self._previews = Previews(self._calls, self.deliver, self._owes)
         self._signs = Signs(self._calls)
         self._delivering = Delivering(self._calls, self._previews, self._signs)
         self._lines: dict[tuple[str, bool], _Line] = {}
@@ -279,6 +279,12 @@ class Outbox:
             urgent = " (urgent)" if line.urgent else ""
             self._calls.spawn(self._write(line), f"writer of {line.lane}{urgent}")
 
+    def _owes(self, lane: str, turn: int) -> bool:
+        """Whether the answer of another turn is still to be sent there."""
+        line = self._lines.get((lane, False))
+        queue = line.queue if line is not None else ()
+        return any(one.kind in _FINAL and one.turn != turn for one in queue)
+
     def _hurry(self, line: _Line, ticket: Ticket) -> None:
         if (gate := self._calls.gate_of(ticket.chat)) is not None:
             gate.hurry(ticket, line.rank())
@@ -295,6 +301,8 @@ class Outbox:
                 await self._set_aside(delivery)
             line.busy = False
             line.queue.popleft()
+            if delivery.kind in _FINAL:
+                self._previews.go_on(line.lane)
         del self._lines[(line.lane, line.urgent)]
         self._ended.set()
         if not self._lines:

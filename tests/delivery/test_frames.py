@@ -446,3 +446,27 @@ async def test_what_a_crash_left_on_the_screen_can_be_closed(it: Scene) -> None:
     assert row is not None
     await it.answer(f"{row.part.text} (unfinished)", turn=turn, target=row.message_id)
     assert it.channel.texts() == ["half an ans (unfinished)"]
+
+
+# Behind what was said before ---------------------------------------------------------------
+
+
+async def test_a_preview_does_not_overtake_the_answer_before_it(it: Scene) -> None:
+    earlier, later = await it.turn(), await it.turn()
+    it.channel.fail(Send, Uncertain(), NotSent(), NotSent())
+    await it.say("a notice")
+    it.channel.slow(Send, 5)
+    await it.answer("first", turn=earlier)
+    await it.preview(later, "second…")
+    await it.clock.advance(20)
+    assert it.channel.texts() == ["first", "second…"]
+
+
+async def test_a_preview_that_is_shown_goes_on_while_an_answer_waits(it: Scene) -> None:
+    aside, turn = await it.turn(), await it.turn()
+    await it.preview(turn, "a")
+    it.channel.fail(Send, *[NotSent()] * 3)
+    await it.answer("beside", turn=aside)
+    await it.preview(turn, "ab")
+    await it.clock.advance(2)
+    assert it.channel.texts()[0] == "ab"

@@ -98,6 +98,7 @@ async def talk(
 async def test_each_message_is_answered_once_in_its_thread_in_order_whatever_goes_wrong(
     tmp_path: Path,
 ) -> None:
+    print(f"seed {SEED}, {THREADS} threads")
     directs = THREADS // 6
     threads = THREADS // 3 - directs
     platforms: list[Platform] = [
@@ -131,7 +132,7 @@ def report(
     found: dict[str, Found],
     kept: dict[str, Penalties],
 ) -> None:
-    print(f"\nseed {SEED}, {sum(weather.ordered.values())} faults ordered:")
+    print(f"{sum(weather.ordered.values())} faults ordered:")
     for what, count in sorted(weather.ordered.items()):
         print(f"  {what:<52} {count:>5}")
     for platform in platforms:
