@@ -131,14 +131,15 @@ def _discord_options(settings: Settings) -> dict[str, object]:
 
 def make_engines(settings: Settings, clock: Clock, ledger: Ledger) -> dict[str, Engine]:
     """Every engine that can be chosen here; none of them starts anything yet."""
-    engines: dict[str, Engine] = {"demo": demo_engine(settings.home, clock, ledger)}
+    env = sorted(settings.engine_env)
+    engines: dict[str, Engine] = {"demo": demo_engine(settings.home, clock, ledger, env=env)}
     if settings.acp_command:
         engines["acp"] = AcpEngine(
             EngineName.ACP.value,
             settings.acp_command,
             home=settings.home,
             clock=clock,
-            env=sorted(settings.engine_env),
+            env=env,
             read_only_mode=settings.acp_readonly_mode,
             ledger=ledger,
             grace=settings.stop_grace,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.clock import Clock
@@ -14,7 +15,12 @@ AGENT = Path(__file__).with_name("demo_agent.py")
 
 
 def demo_engine(
-    home: Path, clock: Clock, ledger: Ledger | None = None, *, speed: float = 1.0
+    home: Path,
+    clock: Clock,
+    ledger: Ledger | None = None,
+    *,
+    speed: float = 1.0,
+    env: Sequence[str] = (),
 ) -> AcpEngine:
     """The engine for trying everything without a model, a login or a network.
 
@@ -28,6 +34,7 @@ def demo_engine(
         command,
         home=home,
         clock=clock,
+        env=env,
         ledger=ledger,
         read_only_mode="read-only",
         abilities=Abilities(resume=True, side=True, images=True),
