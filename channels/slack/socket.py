@@ -42,7 +42,9 @@ class Socket:
             return BoltResponse(status=200 if await offer(body) else 503, body="")
 
         app = AsyncApp(
-            name="laneway",  # else the library reads the whole stack's sources to make one up
+            # Of a logger that the library silences; without a name it reads the whole stack's
+            # sources to make one up.
+            name=library_log.name,
             client=web.client,
             signing_secret="",
             before_authorize=take,

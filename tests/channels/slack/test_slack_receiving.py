@@ -243,6 +243,13 @@ class TestConnection:
             assert len(slack.fake.called("apps.connections.open")) == 2
             assert [one.up for one in slack.intake.connections] == [False, True]
 
+    async def test_the_library_silences_no_log_but_its_own(self, slack: Slack) -> None:
+        async with heard(slack):
+            slack.fake.user_says("hello")
+            await slack.fake.until(lambda: slack.intake.texts == ["hello"])
+        for name in ("laneway", "laneway.intake", "channels.slack.adapter"):
+            assert logging.getLogger(name).isEnabledFor(logging.WARNING), name
+
     async def test_a_connection_that_delivers_needs_no_greeting(self, slack: Slack) -> None:
         slack.fake.greets = False
         async with listening(slack.channel, slack.intake):
