@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from core import job_rules, job_words
-from core.alarm import Alarm
+from core.alarm import TICK, Alarm
 from core.firing import Fired, Firing
 from core.guard import fault_of
 from core.items import Item
@@ -90,7 +90,10 @@ class Jobs:
             await fault_of(self._take_over(), "taking over the jobs")
             while True:
                 self._rung.clear()
-                await fault_of(self._look(stopping), "looking at the jobs")
+                if await fault_of(self._look(stopping), "looking at the jobs") is not None:
+                    self._changed = True
+                    again = self._clock.now() + round(TICK * 1000)
+                    await fault_of(self._alarm.set(again, self._rung.set), "the alarm of the jobs")
                 await self._rung.wait()
         finally:
             self._alarm.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.job_rules import JobState
+from core.job_rules import Job, JobState
 from core.store import jobs as stored
 from core.turns import Origin, Result, Status
 from core.when.plan import to_instant
@@ -341,6 +342,39 @@ async def test_a_job_that_was_paused_or_cancelled_is_silent(tmp_path: Path, verb
         await house.says(f"/job 1 {verb}")
         await clock.advance(5 * HOUR)
         assert await house.turns() == []
+
+
+async def test_a_look_that_breaks_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock) as house:
+        await house.made("/in 10s : look")
+        look, broken = house.jobs._fire, [True]
+
+        async def once(jobs: Sequence[Job]) -> None:
+            if broken.pop():
+                raise RuntimeError("a bug")
+            await look(jobs)
+
+        broken.insert(0, False)
+        monkeypatch.setattr(house.jobs, "_fire", once)
+        await clock.advance(11)
+        assert await house.states() == []
+        await clock.advance(15)
+        assert await house.states() == ["done"]
+
+
+async def test_a_run_that_hangs_and_is_ended_lets_the_schedule_go_on(tmp_path: Path) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, takes=35, ends=Result.FAILED) as house:
+        await house.made("/every 10s : look")
+        await clock.advance(46)
+        house.takes, house.ends = 1, Result.DONE
+        await clock.advance(30)
+        states = await house.states()
+        assert states[:5] == ["failed", "skipped", "skipped", "skipped", "done"]
+        assert (await house.job()).failures == 0
 
 
 async def test_without_jobs_no_alarm_is_set(tmp_path: Path) -> None:
