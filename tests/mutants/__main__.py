@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 SUBJECTS = {
     "core/lanes": "tests/lanes",
     "core/waiting.py": "tests/lanes",
+    "core/job_rules.py": "tests/jobs/test_rules.py",
+    "core/job_asking.py": "tests/jobs/test_asking.py",
     "channels/markup": "tests/markup",
 }
 SECONDS = 180  # a fault that makes a test hang is noticed, too
