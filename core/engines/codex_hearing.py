@@ -11,12 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.engines.acp_plain import TOKENS_MOST, Json, as_sent, mapping, name, whole_number, words
+from core.engines.acp_plain import (
+    TOKENS_MOST,
+    Json,
+    as_sent,
+    items,
+    mapping,
+    name,
+    whole_number,
+    words,
+)
+from core.engines.asking import COMMAND_MOST
 from core.engines.base import Event, Thought, ToolEnded, ToolStarted, Usage
 from core.engines.codex_words import questions, title_of
 from core.engines.speech import Speech
 
 OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory
+OPEN_CHANGES = 20  # of files, remembered in full
 STREAMED = 50  # messages of which it is remembered that they came in pieces
 THOUGHT_MOST = 4000  # characters of one piece
 FAILED = ("failed", "declined")
@@ -41,7 +52,8 @@ class CodexEar:
     compacted: bool = False
     _speech: Speech = field(default_factory=Speech)
     _streamed: deque[str] = field(default_factory=lambda: deque(maxlen=STREAMED))
-    _calls: dict[str, tuple[str, Json]] = field(default_factory=dict)  # open ones: title, item
+    _calls: dict[str, str] = field(default_factory=dict)  # open ones, with their titles
+    _changes: dict[str, Json] = field(default_factory=dict)  # of files, that are not made yet
     _before: tuple[int, int] | None = None  # the thread's tokens when the turn began
     _earlier: tuple[int, int] = (0, 0)  # of counters that have fallen since
     _total: tuple[int, int] = (0, 0)  # the thread's newest
@@ -91,9 +103,10 @@ class CodexEar:
             if number not in self._calls:
                 self._speech.apart()
                 yield ToolStarted(number, title)
-            self._calls[number] = (title, item)
+            self._calls[number] = title
             while len(self._calls) > OPEN_CALLS:
                 del self._calls[next(iter(self._calls))]
+            self._keep(number, item)
 
     def _ended(self, item: Json) -> Iterator[Event]:
         number = name(item.get("id"))
@@ -104,19 +117,26 @@ class CodexEar:
                 yield from self.say(as_sent(item.get("text")))
             yield from self.say("\n\n".join(questions(item)))
         elif number in self._calls:
-            title, _ = self._calls.pop(number)
+            title = self._calls.pop(number)
+            self._changes.pop(number, None)
             yield ToolEnded(number, title, failed=_failed(item))
 
     def _changed(self, told: Json) -> None:
         number = name(told.get("itemId"))
-        if number in self._calls:
-            title, item = self._calls[number]
-            self._calls[number] = (title, {**item, "changes": told.get("changes")})
+        if number in self._changes:
+            self._keep(number, {**self._changes.pop(number), "changes": told.get("changes")})
+
+    def _keep(self, number: str, item: Json) -> None:
+        """A change of files is told before it is asked about; what cannot be shown is not kept."""
+        length = sum(len(as_sent(one.get("diff"))) for one in items(item.get("changes")))
+        if item.get("type") == "fileChange" and length <= COMMAND_MOST:
+            self._changes[number] = item
+        while len(self._changes) > OPEN_CHANGES:
+            del self._changes[next(iter(self._changes))]
 
     def about(self, number: object) -> Json:
-        """What was told of an open tool call."""
-        _, item = self._calls.get(name(number), ("", {}))
-        return item
+        """What was told of a change of files that is not made yet."""
+        return self._changes.get(name(number), {})
 
     # Tokens -----------------------------------------------------------------------------------
 

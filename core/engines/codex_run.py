@@ -26,7 +26,7 @@ from core.engines.base import (
 )
 from core.engines.codex_hearing import CodexEar
 from core.engines.codex_prompt import content, said
-from core.engines.codex_session import Thread, new_peer, open_thread, settle_between
+from core.engines.codex_session import Thread, check_effort, new_peer, open_thread, settle_between
 from core.engines.codex_words import (
     KINDS,
     POLICY,
@@ -54,7 +54,12 @@ AS_IT_IS = " Codex takes no wishes for that, so yours was not told to it."
 NOTHING_TO_COMPACT = "There is nothing to compact yet."
 WENT_ON = "It did something that a side answer may not do, so it was ended."
 # What a side answer has no tool for. Should one be used all the same, it is the last thing it does.
-FORBIDDEN = frozenset({"commandExecution", "fileChange", "collabAgentToolCall", "imageView"})
+FORBIDDEN = frozenset(
+    {
+        *("commandExecution", "fileChange", "collabAgentToolCall"),
+        *("imageView", "imageGeneration", "webSearch"),
+    }
+)
 
 
 class CodexRun(AgentRun[Thread]):
@@ -115,6 +120,7 @@ class CodexRun(AgentRun[Thread]):
 
     async def _wake(self, kept: Thread) -> None:
         self._peer = kept.peer
+        check_effort(kept.declared, self._request)
         await settle_between(kept)
 
     # The turn -------------------------------------------------------------------------------
@@ -224,7 +230,10 @@ class CodexRun(AgentRun[Thread]):
     def _forbidden(self, note: Note) -> bool:
         if note.method == "mcpServer/startupStatus/updated":
             return name(note.params.get("name")) not in self._engine.own_servers
-        return mapping(note.params.get("item")).get("type") in FORBIDDEN
+        item = mapping(note.params.get("item"))
+        if item.get("type") == "mcpToolCall":
+            return name(item.get("server")) not in self._engine.own_servers
+        return item.get("type") in FORBIDDEN
 
     # Questions ------------------------------------------------------------------------------
 

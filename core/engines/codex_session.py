@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("laneway.engine")
 
-# What tools printed, and what a whole turn was: nothing waits for them.
-PASSED_OVER = (b'"method":"item/', b'"method":"turn/diff', b'"method":"thread/', b'"method":"raw')
+# What tools printed, and what was changed so far: nothing waits for it.
+PASSED_OVER = (
+    *(b'"method":"item/completed"', b'"method":"item/started"', b'outputDelta"'),
+    *(b'"method":"turn/diff/', b'"method":"rawResponse', b'"method":"thread/'),
+)
 ANSWERS_WITHIN = 2.0  # seconds; a live one takes a few hundredths
 LOST = ("no rollout found", "thread not found", "invalid session id", "invalid thread id")
 TOO_OLD = (
@@ -81,7 +84,7 @@ async def open_thread(peer: Peer, request: Request, engine: CodexEngine) -> Thre
     """The hand-shake with a new process. Nothing of the prompt is needed for it."""
     found = await greet(peer)
     engine.told = found
-    _check_effort(found, request)
+    check_effort(found, request)
     told = thread(request, engine.served(request), found.servers if request.read_only else ())
     opened, resumed = await _opened(peer, request, told, engine)
     if not obeyed(opened, request):
@@ -207,7 +210,8 @@ async def _see_that_it_only_reads(
         raise EngineUnready(NO_SIDE.format(found.version), ends.REQUEST)
 
 
-def _check_effort(found: Declared, request: Request) -> None:
+def check_effort(found: Declared, request: Request) -> None:
+    """EngineUnready, before anything is sent, for an effort that the model lacks."""
     model = found.about(found.model(request.model))
     if request.effort and model is not None and request.effort not in model.efforts:
         raise EngineUnready(

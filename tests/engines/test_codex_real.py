@@ -240,13 +240,20 @@ async def test_a_change_of_files_is_shown_in_full_before_it_is_made(scene: Scene
     }
 
 
-@pytest.mark.parametrize("approvals", [Approvals.ASK, Approvals.AUTO, Approvals.FULL])
+@pytest.mark.parametrize(
+    ("approvals", "place"),
+    [
+        (Approvals.ASK, "home/workspaces/lane"),
+        (Approvals.AUTO, "home/workspaces/lane"),  # inside of what is closed
+        (Approvals.FULL, "."),  # above it
+    ],
+)
 async def test_no_command_reads_what_is_the_gateways_own(
-    scene: Scene, person: Path, service: ResponsesServer, approvals: Approvals
+    scene: Scene, person: Path, service: ResponsesServer, approvals: Approvals, place: str
 ) -> None:
     (person / ".codex" / "auth.json").write_text('{"OPENAI_API_KEY": "SECRET"}')
-    scene.folder = scene.home / "workspaces" / "lane"  # inside of what is closed
-    scene.folder.mkdir(parents=True)
+    scene.folder = scene.home.parent / place
+    scene.folder.mkdir(parents=True, exist_ok=True)
     look = f"cat {scene.home}/laneway.db {person}/.codex/auth.json; touch $TMPDIR/t made; env"
     await scene.say(run(look), approvals=approvals)
     assert "SECRET" not in answers(service)

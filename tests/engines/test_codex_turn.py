@@ -353,6 +353,11 @@ async def test_an_effort_that_the_model_lacks_is_told_before_anything_is_sent(
         "Set another with /effort, or /effort default."
     )
     assert scene.prompts() == []
+    first = await scene.say("hello")
+    session = first.started.session
+    warm = await scene.say("hello", session=session, model="gpt-9-mini", effort="high")
+    assert warm.last == play.last
+    assert (await scene.say("/turns", session=session)).text == "1"
 
 
 async def test_it_tells_what_it_can_be_set_to_once_it_was_started(codex: Make) -> None:

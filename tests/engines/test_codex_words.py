@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.engines import codex_ends as ends
 from core.engines.acp_plain import NAME_MOST
+from core.engines.asking import COMMAND_MOST
 from core.engines.base import Approvals, Failure, FailureKind, Request, Text, ToolStarted, Usage
 from core.engines.codex_hearing import OPEN_CALLS, CodexEar
 from core.engines.codex_words import (
@@ -235,10 +236,14 @@ def test_whatever_it_says_becomes_events_that_can_be_stored(
 def test_calls_without_end_fill_no_memory() -> None:
     ear = CodexEar(HERE, "t", "u")
     for number in range(OPEN_CALLS + 50):
-        item = {"type": "commandExecution", "id": f"{number}", "command": "x"}
+        changes = [{"path": f"/{number}", "kind": {"type": "add"}, "diff": "x\n"}]
+        item = {"type": "fileChange", "id": f"{number}", "changes": changes}
         list(ear.hear("item/started", {"threadId": "t", "turnId": "u", "item": item}))
     assert ear.about("0") == {}
-    assert ear.about(f"{OPEN_CALLS + 49}")["command"] == "x"
+    assert ear.about(f"{OPEN_CALLS + 49}")["changes"] == changes
+    big = {"type": "fileChange", "id": "big", "changes": [{"diff": "x" * (COMMAND_MOST + 1)}]}
+    list(ear.hear("item/started", {"threadId": "t", "turnId": "u", "item": big}))
+    assert ear.about("big") == {}
 
 
 def test_a_change_that_was_told_anew_is_shown_as_it_is_now() -> None:
