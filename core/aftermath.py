@@ -36,6 +36,7 @@ class After:
 
     again: bool = False
     uncounted: bool = False
+    later: bool = False  # that may take hours
     rows: Sequence[Row] = ()
     said: Said = field(default_factory=Said)
 
@@ -74,7 +75,8 @@ class Aftermath:
             written.append(rows.forget_session(turn.lane, engine, begun))
         if not verdict.again:
             self.health.over(turn)
-        return After(verdict.again, verdict.uncounted, written)
+        later = verdict.again and verdict.pause is not None
+        return After(verdict.again, verdict.uncounted, later, written)
 
     def beginning(self, turn: Turn, prepared: Prepared, started: Started) -> Said:
         """What a thread has to know as its turn begins: who has it, what it does not remember."""

@@ -189,6 +189,8 @@ class Running:
                 written=after.rows,
                 usage=self._usage,
             )
+            if after.later:
+                self._life.outbox.over(self.turn.id)  # nothing thinks meanwhile
         else:
             await self._settling.finish(self.turn, remains, end, self._usage, written)
             await self._settling.say(self.turn, after.said)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core import health, lifting, running
+from core import health, lifting, live, running
 from core.engines.base import (
     Failure,
     FailureKind,
@@ -139,6 +139,21 @@ async def test_a_limit_pauses_the_engine_and_its_turn_runs_when_it_is_over(
         await scene.until(lambda: scene.texts() == ["hi"])
         (await scene.engine.started(3)).answer_with("you too")
         assert await reads.pauses(scene.parts.store) == []
+
+
+async def test_nothing_seems_to_think_while_a_limit_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "FIRST", 0.02)
+    monkeypatch.setattr(live, "THINKING", 0.05)
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        await scene.until(lambda: any("thinking" in text for text in scene.texts()))
+        fails(run, limit(scene, 4))
+        await scene.until(lambda: [text[:7] for text in scene.texts()] == ["Waiting"])
+        (await scene.engine.started(2)).answer_with("hi")
+        await scene.until(lambda: scene.texts() == ["hi"])
 
 
 async def test_a_limit_survives_a_restart_and_ends_by_the_clock(tmp_path: Path) -> None:
