@@ -94,6 +94,13 @@ def no_price(engine: str, model: str) -> str:
     )
 
 
+def not_kept(engine: str) -> str:
+    return (
+        f"{plain(engine)} did not tell what this turn cost, so its cap on money could not be kept. "
+        "Ask an admin to add its model to prices.toml in the gateway's home."
+    )
+
+
 def nothing_left(scope: Scope, cap: float) -> str:
     """Why a turn does not begin whose cap is used up already."""
     return f"nothing is left of {_OF[scope]} ({money(cap)}). Send it as a new message to go on"

@@ -28,15 +28,16 @@ from core.budgets import (
     Warned,
 )
 from core.clock import Clock
-from core.engines.base import Engine
+from core.engines.base import Engine, Usage
 from core.items import Item, Said, Take
 from core.lanes import Lanes
 from core.prices import Prices
+from core.settling import End
 from core.store import budgets as stored
 from core.store.rows import Row
 from core.store.store import Reader
 from core.telling import Telling
-from core.turns import Command, DaySpent, Turn
+from core.turns import Command, DaySpent, Kind, Result, Turn
 
 log = logging.getLogger("laneway.runner")
 
@@ -78,15 +79,29 @@ class Cap:
 Tightest = Callable[[Turn], Cap | None]
 
 
-def hindrance(cap: Cap | None, engine: Engine, prices: Prices, model: str) -> str:
-    """Why a turn under this cap must not begin, in words; "": it may."""
+class NotToday(Exception):
+    """The day was spent while this turn was on its way to its engine: it waits like the others."""
+
+
+def hindrance(turn: Turn, cap: Cap | None, engine: Engine, prices: Prices, model: str) -> str:
+    """Why a turn under this cap must not begin, in words; "": it may. Raises NotToday."""
     if cap is None:
         return ""
+    if not cap.left and cap.scope is not Scope.TURN and turn.kind is not Kind.SIDE:
+        raise NotToday
     if not cap.left:
         return words.nothing_left(cap.scope, cap.dollars)
     if engine.abilities.cost is False and prices.of(engine.name, model) is None:
         return words.no_price(engine.name, model)
     return ""
+
+
+def not_kept(cap: Cap | None, engine: Engine, end: End, usage: Usage | None) -> str:
+    """What is told of a turn under a cap whose cost nobody told, as it turned out; "": nothing."""
+    known = usage is not None and usage.cost is not None
+    if cap is None or known or end.result is not Result.DONE:
+        return ""
+    return words.not_kept(engine.name)
 
 
 def _who(spent: DaySpent) -> str:

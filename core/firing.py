@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from core import folders, job_rules, job_words
+from core.budgets import Put, of_turn
 from core.clock import Clock
 from core.items import Item
 from core.job_rules import Decision, Fate, FiringState, Job, JobState
@@ -125,9 +126,17 @@ class Firing:
         folder = folders.claim(lane.workspace, self.defaults.workspace)
         facts = lane.facts(lane.engine or self.defaults.engine, folder)
         written = self._written(replace(job, turn=turn), decision, FiringState.OPEN, start)
-        item = Item(identity, Arrived(made, facts, Busy.QUEUE), messages=(said,), rows=written)
+        event = Arrived(made, facts, Busy.QUEUE)
+        item = Item(identity, event, messages=(said,), rows=written, budget=self._cap(job, made))
         log.info("job %d fires in %s, %s", job.id, lane.id, start)
         return Fired(job, item, decision, turn=turn)
+
+    def _cap(self, job: Job, turn: Turn) -> Put | None:
+        """What one run of the job may cost."""
+        if job.budget is None:
+            return None
+        number = self.store.ids.budget()
+        return Put(of_turn(number, turn.lane, turn.id, job.budget, turn.arrived, job.person))
 
     def _left_out(self, job: Job, decision: Decision, here: bool) -> Fired:
         """An instant at which the job does not run."""

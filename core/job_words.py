@@ -160,10 +160,7 @@ def manner(job: Job, catch_up: int) -> str:
     if job.if_busy is IfBusy.SKIP:
         said += " While the thread is busy it is skipped."
     if job.budget is not None:
-        said += (
-            f" Its cap of {money(job.budget)} a run is kept with it; this version does not stop "
-            "a run for its cost yet."
-        )
+        said += f" A run is stopped when it has cost {money(job.budget)}."
     return said
 
 

@@ -21,7 +21,7 @@ from core.aftermath import After, Aftermath, has_effect
 from core.answer import Answer
 from core.approvals import Approvals
 from core.at_work import AtWork, Work
-from core.budgeting import Tightest, hindrance
+from core.budgeting import NotToday, Tightest, hindrance, not_kept
 from core.clock import Clock
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
@@ -178,6 +178,7 @@ class Running:
             again=bool(self._session) and error != TOO_LONG,
         )
         after = await self._after(end)
+        cap = self._tightest(self.turn)  # when the end is stored it is under none
         written = (*self._written, *after.rows)
         if end.unsent or after.again:
             await self._settling.unsent(
@@ -185,7 +186,7 @@ class Running:
                 remains,
                 end,
                 self._session,
-                uncounted=after.uncounted,
+                uncounted=after.uncounted or end.uncounted,
                 written=after.rows,
                 usage=self._usage,
             )
@@ -194,6 +195,8 @@ class Running:
         else:
             await self._settling.finish(self.turn, remains, end, self._usage, written)
             await self._settling.say(self.turn, after.said)
+            if self._prepared and (told := not_kept(cap, self._prepared.engine, end, self._usage)):
+                await self._settling.say(self.turn, self._life.telling.note(self.turn, told))
 
     async def _after(self, end: End) -> After:
         """What follows; of a turn that never came to its engine, nothing does."""
@@ -221,6 +224,8 @@ class Running:
             self._ended(End(Result.FAILED, str(fault), failure=fault.failure))
         except Unworkable as fault:
             self._ended(End(Result.FAILED, str(fault)))
+        except NotToday:
+            self._ended(End(Result.CANCELLED, unsent=True, uncounted=True))
         except Exception:
             log.exception("turn %d in %s broke", self.turn.id, self.turn.lane)
             self._ended(End(Result.FAILED, INTERNAL_FAULT))
@@ -349,9 +354,8 @@ class Running:
         session, model = started.session, started.model
         self._session = session
         self._model = model or prepared.request.model
-        why = hindrance(
-            self._tightest(self.turn), prepared.engine, self._life.prices(), self._model
-        )
+        cap, prices = self._tightest(self.turn), self._life.prices()
+        why = hindrance(self.turn, cap, prepared.engine, prices, self._model)
         if why:
             raise Unworkable(why)
         now = self._life.clock.now()

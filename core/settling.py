@@ -27,12 +27,16 @@ log = logging.getLogger("laneway.turn")
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an engine left a turn. ``unsent``: no byte of the prompt left."""
+    """How an engine left a turn. ``unsent``: no byte of the prompt left.
+
+    ``uncounted``: that start does not count, since the next one waits for something else first.
+    """
 
     result: Result
     error: str = ""
     unsent: bool = False
     failure: Failure | None = None
+    uncounted: bool = False
 
 
 class Settling:

@@ -297,9 +297,7 @@ class Budgets:
         after = self.caps(turn, person, day)
         for (scope, had, cap), (_, has, _) in zip(before, after, strict=True):
             if reached(has, cap):
-                if scope is Scope.TURN:
-                    skip = SkipAsked(spending.lane, "", kind=StopKind.BUDGET, turn=turn)
-                    effects.events.append(skip)
+                effects.events[:] = [SkipAsked(spending.lane, "", kind=StopKind.BUDGET, turn=turn)]
             elif reached(has, WARN * cap) and not reached(had, WARN * cap):
                 effects.told.append(Warned(turn, spending.lane, scope, has, cap))
 

@@ -331,11 +331,17 @@ class Lanes:
         return tuple(holds)
 
     def _cut_off(self, cut: Stop, step: Step, whose: DaySpent = EVERYBODY) -> None:
-        """Stop what runs of these people. At the end of a drain it ends as at a crash."""
+        """Stop what runs of these people. At the end of a drain it ends as at a crash.
+
+        What is on its way to its engine as a day is spent is not lost: the shell lets it wait.
+        """
+        patient = cut.kind is StopKind.BUDGET
         for before in self._board:
             after = before
             for turn in (before.main, *before.sides):
-                if turn is not None and turn.status in UNDER_WAY and _meets(whose, turn):
+                if turn is None or turn.status not in UNDER_WAY or not _meets(whose, turn):
+                    continue
+                if not (patient and turn is before.main and turn.status is Status.STARTING):
                     after = after.with_turn(stopping.stopped(turn, cut, step))
             if after is not before:
                 self._board.put(after)

@@ -51,6 +51,10 @@ def turn(number: int, lane: str = "a", person: str = ANA, origin: Origin = Origi
     return Turn(number, lane, person, origin, Kind.MAIN, arrived=0, label=f"turn {number}")
 
 
+def skip(number: int) -> SkipAsked:
+    return SkipAsked("a", "", kind=StopKind.BUDGET, turn=number)
+
+
 def put(number: int, dollars: float, lane: str = "a", until: int | None = None) -> Put:
     return Put(Budget(number, lane, dollars, made_at=0, until=until))
 
@@ -192,7 +196,7 @@ def test_a_warning_comes_at_eighty_percent_once_and_the_stop_at_all_of_it(world:
     assert world.spends(turn(1), 0.9).told == []
     effects = world.spends(turn(1), 1.2)
     assert effects.told == []
-    assert effects.events == [SkipAsked("a", "", kind=StopKind.BUDGET, turn=1)]
+    assert effects.events == [skip(1)]
     ended = world.saves(turn(1), Status.STOPPED, Stop(StopKind.BUDGET))
     (told,) = ended.told
     assert isinstance(told, Capped)
@@ -221,7 +225,7 @@ def test_a_job_has_its_own_cap_for_each_run_and_leaves_that_of_the_lane(world: W
     world.starts(job)
     world.saves(job, Status.WAITING)
     world.starts(job)
-    assert world.spends(job, 0.6).events == [SkipAsked("a", "", kind=StopKind.BUDGET, turn=5)]
+    assert world.spends(job, 0.6).events == [skip(5)]
     assert world.budgets.waiting("a") is not None
 
 
@@ -242,7 +246,7 @@ def test_what_goes_on_with_a_turn_keeps_what_is_left(world: World) -> None:
 def test_a_spent_day_holds_its_person_until_the_next_one() -> None:
     world = World(Budgets(Standing(person=1, everybody=5)))
     assert world.spends(turn(1), 0.85).told == [Warned(1, "a", Scope.PERSON, 0.85, 1)]
-    assert world.spends(turn(1), 1.0).events == [DaySpent(frozenset({ANA}))]
+    assert world.spends(turn(1), 1.0).events == [skip(1), DaySpent(frozenset({ANA}))]
     assert world.spends(turn(2, person=BEN), 0.5).events == []
     again = world.restarted(1)
     assert again.keep(again.budgets.step(0, DAY)).events == [DaySpent(frozenset({ANA}))]
@@ -259,7 +263,14 @@ def test_a_spent_day_of_all_holds_everybody() -> None:
     (told,) = world.spends(turn(2, person=BEN), 0.3).told
     assert isinstance(told, Warned)
     assert told.scope is Scope.EVERYBODY
-    assert world.spends(turn(2, person=BEN), 0.4).events == [DaySpent(everybody=True)]
+    effects = world.spends(turn(2, person=BEN), 0.4)
+    assert effects.events == [skip(2), DaySpent(everybody=True)]
+
+
+def test_what_still_runs_on_a_spent_day_is_stopped_by_what_it_spends() -> None:
+    world = World(Budgets(Standing(person=1)))
+    world.spends(turn(1), 1.0)
+    assert world.spends(turn(2), 0.1).events == [skip(2)]
 
 
 LANES = ("a", "b")
@@ -321,7 +332,9 @@ class Histories(RuleBasedStateMachine):
         effects = self.world.spends(one, self.run[one.id])
         has = self.world.budgets.of_turn(one.id)
         stops = [event for event in effects.events if isinstance(event, SkipAsked)]
-        assert bool(stops) == (has is not None and has.spent >= has.dollars - 1e-6)
+        people, everybody = self.world.budgets.held
+        spent = has is not None and has.spent >= has.dollars - 1e-6
+        assert bool(stops) == (spent or everybody or one.person in people)
 
     @rule(lane=st.sampled_from(LANES), to=st.sampled_from([Status.RUNNING, Status.WAITING, *OVERS]))
     def goes_on(self, lane: str, to: Status) -> None:

@@ -16,6 +16,7 @@ from core.showing import Action
 from core.store import budgets as stored
 from core.store import reads
 from core.turns import Result
+from tests.fakes.alarm import ClockAlarm
 from tests.fakes.clock import QuickClock
 from tests.fakes.engine import PuppetEngine, PuppetRun
 from tests.runner.scene import BEN, Scene
@@ -252,6 +253,31 @@ async def test_what_waits_for_the_next_day_runs_when_it_begins(tmp_path: Path) -
         await scene.until(lambda: "morning" in scene.texts())
 
 
+async def test_what_is_on_its_way_to_its_engine_as_the_day_is_spent_waits(tmp_path: Path) -> None:
+    async with scene_of(tmp_path, LANEWAY_BUDGET_DAY="1") as scene:
+        await scene.says("one")
+        await scene.says("two", lane="x")
+        first, second = await prompted(scene, 1), await scene.engine.started(2)
+        finish(first, 1.2)
+        await scene.until(lambda: "done" in scene.texts())
+        second.say(Started("s2"))
+        await scene.until(lambda: any("what all may spend" in text for text in scene.texts("x")))
+        assert not second.handed_over
+        assert await scene.statuses() == ["done", "waiting"]
+        assert (await scene.turns())[1].attempts == 0
+
+
+async def test_an_agent_that_told_no_cost_after_all_is_told_of(tmp_path: Path) -> None:
+    engine = PuppetEngine(Abilities(resume=True, cost=None))
+    async with Scene(tmp_path, engine) as scene:
+        await scene.says("/budget 1")
+        await scene.says("one")
+        run = await prompted(scene, 1)
+        run.say(Text("done"), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: any("did not tell what" in text for text in scene.texts()))
+
+
 async def test_the_money_of_a_step_that_cannot_be_stored_is_taken_back(tmp_path: Path) -> None:
     async with scene_of(tmp_path) as scene:
         await scene.says("/budget 1")
@@ -279,3 +305,21 @@ async def test_status_and_budget_tell_what_holds(tmp_path: Path) -> None:
         await scene.says("/budget off")
         await scene.until(lambda: any("What runs now keeps its own" in t for t in scene.texts()))
         finish(run, 0.3)
+
+
+async def test_each_run_of_a_job_is_stopped_at_the_cap_it_was_given(tmp_path: Path) -> None:
+    async with scene_of(tmp_path) as scene, asyncio.TaskGroup() as group:
+        await scene.says("/budget 5")
+        jobs = scene.parts.jobs
+        jobs._alarm = ClockAlarm(scene.clock, 1.0)
+        task = group.create_task(jobs.run(asyncio.Event()), name="jobs")
+        await scene.says("/in 1s budget 0.10 : dig")
+        run = await prompted(scene, 1)
+        assert run.request.budget == 0.1
+        run.say(Usage(1, 1, 0.2))
+        await scene.until(lambda: any("its cap of $0.10" in text for text in scene.texts()))
+        await scene.says("mine")
+        run = await prompted(scene, 2)
+        assert run.request.budget == 5
+        finish(run, 0.1)
+        task.cancel()
