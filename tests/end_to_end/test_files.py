@@ -7,6 +7,7 @@ from typing import Any
 from tests.end_to_end.house import House
 from tests.end_to_end.looking import quiet, sends, turns
 from tests.fakes.telegram import ANA, BEN, FORUM, GROUP, TOKEN
+from tests.fakes.transcriber import Transcriber
 
 LANE = f"telegram:{ANA}"
 ANA_USER = {"id": ANA, "is_bot": False, "first_name": "Ana", "username": "ana_t"}
@@ -119,6 +120,20 @@ async def test_the_caption_of_a_voice_note_is_run_with_a_remark(tmp_path: Path) 
         answer = await prompt(house)
         assert "call me back" in answer
         assert "recording could not be read" in answer
+
+
+async def test_a_voice_note_is_the_message_where_a_service_makes_it_text(tmp_path: Path) -> None:
+    async with Transcriber() as service:
+        service.script = [(200, '{"text": "book a table"}'), (200, '{"text": " "}')]
+        async with House(tmp_path, LANEWAY_TRANSCRIBE_URL=service.url) as house:
+            house.fake.user_sends(b"ogg", kind="voice", mime="audio/ogg")
+            answer = await prompt(house)
+            assert "(voice note, transcribed) book a table" in answer
+            assert "could not be read" not in answer
+            house.fake.user_sends(b"hush", kind="voice", mime="audio/ogg")
+            await house.fake.until(lambda: "no words in it" in house.fake.texts(ANA)[-1])
+            assert [row["status"] for row in await turns(house)] == ["done", "failed"]
+        assert [one.sound for one in service.asked] == [b"ogg", b"hush"]
 
 
 async def test_an_empty_message_starts_nothing(tmp_path: Path) -> None:
