@@ -33,6 +33,7 @@ MOST = 200  # messages of a thread that are run
 DAY = 24 * 3600 * 1000  # ms; what is older is told, not run
 PAGE, PAGES = 200, 5
 OVERLAP = 60_000  # ms read once more: neither order nor clocks are exact
+SHORT = 240_000  # ms; what is said in a shorter pause, Slack delivers again by itself
 TRIES = 4
 LABELS, LABEL_MOST = 10, 60
 _PAUSE = 2.0
@@ -135,7 +136,10 @@ class Backfill:
             "conversations.history", channel=chat, oldest=since, latest=stamp_of(now + OVERLAP)
         )
         said = await self._said(top, chat)
-        for root in top:
+        older: list[Json] = []
+        if now - marks.since > SHORT:  # threads that were there already, and were not ours
+            older = await self._pages("conversations.history", 1, channel=chat, latest=since)
+        for root in (*older, *top):
             latest, ts = maybe_stamp(root, "latest_reply"), maybe_stamp(root, "ts")
             if not latest or address_of(chat, "", ts) in self._known:
                 continue
@@ -175,10 +179,10 @@ class Backfill:
                 said.append(read)
         return said
 
-    async def _pages(self, method: str, **fields: object) -> list[Json]:
+    async def _pages(self, method: str, most: int = PAGES, **fields: object) -> list[Json]:
         found: dict[str, Json] = {}
         cursor = ""
-        for _ in range(PAGES):
+        for _ in range(most):
             page = await self._patiently(method, **fields, limit=PAGE, cursor=cursor or None)
             try:
                 for one in objects(page, "messages"):

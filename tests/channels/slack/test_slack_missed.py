@@ -93,6 +93,23 @@ async def test_a_mention_inside_a_new_thread_is_found(down: Down) -> None:
         assert "what do you think?" in down.intake.texts
 
 
+async def test_a_mention_in_a_thread_from_before_the_pause_is_found(down: Down) -> None:
+    root = down.says("a plan of last week", channel=LAB, ts=stamp_of(now() - 7 * 24 * HOUR))
+    down.says("quiet since then", channel=LAB, ts=stamp_of(now() - 6 * 24 * HOUR))
+    down.says(f"{ME} what do you think?", channel=LAB, thread=root["ts"])
+    async with down.up():
+        (message,) = down.intake.messages
+        assert message.text == "what do you think?"
+        assert message.address == Address("slack", LAB, root["ts"])
+    assert len(down.slack.fake.called("conversations.replies")) == 1
+
+
+async def test_after_a_short_pause_no_older_thread_is_looked_for(down: Down) -> None:
+    down.intake.since = now() - 90_000
+    async with down.up():
+        assert len(down.slack.fake.called("conversations.history", LAB)) == 1
+
+
 async def test_a_new_thread_in_a_direct_chat_is_found(down: Down) -> None:
     down.known(down.says("old"), ANA_DM)
     thread = down.slack.fake.opens_assistant()
