@@ -116,7 +116,7 @@ async def test_each_message_is_answered_once_in_its_thread_in_order_whatever_goe
         finally:
             blowing.cancel()
         weather.calm()
-        turns = await settled(home, platforms, said, 30 + len(said))
+        turns = await settled(home, platforms, said)
     found = check(platforms, said, turns)
     kept = {platform.name: penalties(platform, times) for platform in platforms}
     report(platforms, weather, found, kept)
