@@ -29,9 +29,7 @@ class Recalling:
     async def before(self, action: Recall) -> tuple[Said, ...]:
         """How the thread began, and what was said last before the message. Raises SendError."""
         found = await self._replies(action)
-        await self._names.learn(
-            [*(string(one, "user") for one in found), *_named(found)],
-        )
+        await self._names.learn([*(str(one.get("user", "")) for one in found), *_named(found)])
         me = Me(self._web.team, self._web.user, "")
         reading = Reading(me, self._names.of, self._clock.now())
         root = [one for one in found if one.get("ts") == action.address.thread]
@@ -81,4 +79,4 @@ def _said(fields: Json, chat: str, reading: Reading, ours: bool = False) -> Said
 
 
 def _named(found: list[Json]) -> list[str]:
-    return [user for one in found for user in mentioned_in(string(one, "text"))]
+    return [user for one in found for user in mentioned_in(str(one.get("text", "")))]

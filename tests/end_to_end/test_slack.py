@@ -1,28 +1,32 @@
 """The whole gateway on a Slack workspace, beside Telegram."""
 
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.end_to_end.house import House
+from tests.end_to_end.house import House, process
 from tests.fakes.slack import ANA, ANA_DM, BEN, LAB, MAL, MAL_DM, FakeSlack
 from tests.fakes.slack_rules import shown_text
 
 ME = "<@UBOT>"
 
 
+def settings_of(fake: FakeSlack) -> dict[str, str]:
+    return {
+        "LANEWAY_SLACK_BOT_TOKEN": fake.bot_token,
+        "LANEWAY_SLACK_APP_TOKEN": fake.app_token,
+        "LANEWAY_SLACK_API_BASE": fake.url,
+        "LANEWAY_ADMINS": f"slack:{ANA}",
+        "LANEWAY_MEMBERS": f"slack:{BEN}",
+        "LANEWAY_PLACES": f"slack:{LAB}",
+    }
+
+
 @asynccontextmanager
 async def workspace(tmp_path: Path) -> AsyncIterator[tuple[House, FakeSlack]]:
     async with FakeSlack() as fake:
-        house = House(
-            tmp_path,
-            LANEWAY_SLACK_BOT_TOKEN=fake.bot_token,
-            LANEWAY_SLACK_APP_TOKEN=fake.app_token,
-            LANEWAY_SLACK_API_BASE=fake.url,
-            LANEWAY_ADMINS=f"slack:{ANA}",
-            LANEWAY_MEMBERS=f"slack:{BEN}",
-            LANEWAY_PLACES=f"slack:{LAB}",
-        )
+        house = House(tmp_path, **settings_of(fake))
         async with house:
             await fake.until(lambda: fake.sockets)
             yield house, fake
@@ -84,3 +88,48 @@ async def test_an_answer_of_unknown_fate_is_shown_once(tmp_path: Path) -> None:
         await fake.until(lambda: fake.called("conversations.history"))
         fake.user_says("/say next")
         await fake.until(lambda: fake.texts(ANA_DM) == ["once", "next"])
+
+
+async def test_who_is_called_into_a_thread_knows_what_it_is_about(tmp_path: Path) -> None:
+    async with workspace(tmp_path) as (_, fake):
+        root = fake.user_says("The build is *red*", user=BEN, channel=LAB)
+        thread = {"channel": LAB, "thread": root["ts"]}
+        fake.user_says("since Monday", user=MAL, **thread)
+        fake.user_says(f"{ME} why?", **thread)
+        await fake.until(lambda: "why?" in "".join(fake.texts(LAB, root["ts"])))
+        (first,) = fake.texts(LAB, root["ts"])
+        assert "Ben: The build is red" in first
+        assert first.index("since Monday") < first.index("why?")
+        fake.user_says(f"{ME} and now?", **thread)
+        await fake.until(lambda: len(fake.texts(LAB, root["ts"])) == 2)
+        assert "Monday" not in fake.texts(LAB, root["ts"])[1]
+
+
+async def test_in_a_thread_of_direct_messages_words_come_as_a_stream(tmp_path: Path) -> None:
+    async with workspace(tmp_path) as (_, fake):
+        root = fake.user_says("/say begun")
+        await fake.until(lambda: fake.texts(ANA_DM) == ["begun"])
+        fake.user_says("/say one\n/sleep 2\n/say two", thread=root["ts"])
+        await fake.until(lambda: any(m.get("streaming") for m in fake.shown(ANA_DM)))
+        await fake.until(lambda: not any(m.get("streaming") for m in fake.shown(ANA_DM)))
+        await fake.until(lambda: "two" in "".join(fake.texts(ANA_DM, root["ts"])))
+        assert len(fake.texts(ANA_DM, root["ts"])) == 1
+        assert len(fake.called("chat.startStream")) == 1
+
+
+async def test_a_stream_that_a_kill_cut_off_is_finished_after_the_restart(tmp_path: Path) -> None:
+    async with FakeSlack() as fake:
+        settings = settings_of(fake)
+        async with process(tmp_path / "home", None, **settings) as running:
+            await fake.until(lambda: fake.sockets)
+            root = fake.user_says("a root", delivered=False)
+            words = "/say half\n/sleep 1.5\n/say an answer\n/sleep 60"
+            fake.user_says(words, thread=root["ts"])
+            await fake.until(lambda: fake.called("chat.appendStream"))
+            (message,) = fake.shown(ANA_DM, root["ts"])
+            await running.end(signal.SIGKILL)
+        assert message["streaming"]
+        async with process(tmp_path / "home", None, **settings):
+            await fake.until(lambda: not message["streaming"])
+            await fake.until(lambda: "unfinished" in shown_text(message))
+            assert "an answer" in shown_text(message)
