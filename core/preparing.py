@@ -19,6 +19,7 @@ from core import inside, prompt, wording
 from core.at_work import AtWork
 from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimited, SendError
 from core.clock import Clock
+from core.earlier import said_before
 from core.engines.base import Approvals, Attachment, Engine, Request
 from core.folders import workspace
 from core.health import Health
@@ -104,6 +105,8 @@ class Preparing:
         files = await self._fetch(channel, folder, messages)
         several = not lane.direct and turn.kind is not Kind.COMPACT
         asked = prompt.build(messages, group=several, heard=await self._hear(folder, messages))
+        if not held.result() and turn.kind is Kind.MAIN and turn.epoch == 0:
+            asked = await self._with_earlier(channel, lane, messages, asked)
         if turn.kind is Kind.SIDE:
             asked = f"{asked}\n\n{self._at_work.note(lane.id, self._clock.now())}"
         own = engine.name == wanted  # names of models and efforts mean nothing to another
@@ -122,6 +125,15 @@ class Preparing:
             compact=turn.kind is Kind.COMPACT,
         )
         return Prepared(engine, request, lane.direct, channel.limits, wanted, set_aside)
+
+    async def _with_earlier(
+        self, channel: Channel, lane: LaneRow, messages: Sequence[MessageRow], asked: str
+    ) -> str:
+        """The prompt below what its thread was about before; an engine's command stays one."""
+        if not messages or asked.startswith("/"):
+            return asked
+        earlier = await said_before(channel, lane.address, messages[0].message_id)
+        return f"{earlier}\n\n{asked}" if earlier else asked
 
     async def text_of(self, turn: int) -> str:
         """What a waiting turn would ask; for handing it to the running one. Raises Unworkable."""
