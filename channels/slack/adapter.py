@@ -92,9 +92,11 @@ class SlackChannel:
     ) -> None:
         try:
             await self._calls.streams.close()
-            await self._small.__aexit__(kind, error, trace)
         finally:
-            await self._web.close()
+            try:
+                await self._small.__aexit__(kind, error, trace)
+            finally:
+                await self._web.close()
 
     async def listen(self, intake: Intake) -> None:
         """Receive until cancelled."""

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,7 @@ from core.channel import (
     Revise,
     Send,
     SendFile,
+    Stream,
     Typing,
     Uncertain,
 )
@@ -217,6 +219,21 @@ class ChannelContract:
                 await stage.channel.do(Send(stage.direct, part))
             assert len(stage.shown(stage.direct)) == len(parts)
             assert all(shown.strip() for shown in stage.shown(stage.direct))
+
+    async def test_a_text_that_grows_is_one_message_and_a_revision_ends_it(self) -> None:
+        async with self.stage() as stage:
+            first = Stream(stage.direct, "", "one", Part("one"), (), stage.ana, "1.1")
+            if not stage.channel.limits.stream_text:
+                with pytest.raises(Refused):
+                    await stage.channel.do(first)
+                return
+            made = await stage.channel.do(first)
+            more = replace(first, message_id=made.message_id, text="one two", part=Part("one two"))
+            assert (await stage.channel.do(more)).message_id == made.message_id
+            assert stage.shown(stage.direct) == ["one two"]
+            for _ in range(2):
+                await stage.channel.do(Revise(stage.direct, made.message_id, Part("the answer")))
+            assert stage.shown(stage.direct) == ["the answer"]
 
     async def test_a_sent_message_can_be_revised_as_often_as_one_likes(self) -> None:
         async with self.stage() as stage:
