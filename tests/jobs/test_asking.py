@@ -64,6 +64,11 @@ def test_at_lends_nothing() -> None:
     assert refusal("15m : x", "at") == "When is that? Say /in 15m for once, /every 15m for always."
 
 
+@pytest.mark.parametrize("name", ["every", "in", "at"])
+def test_without_any_time_examples_are_given(name: str) -> None:
+    assert refusal(": x", name).startswith("When? Say for example: every 15m, ")
+
+
 def test_the_separator_is_the_first_colon_outside_quotes_that_a_blank_follows() -> None:
     assert split("day at 09:00 : say: hello", "") == ("day at 09:00", "say: hello")
     assert split("a 'b : c' \"d: e\" x:\ny", "") == ("a 'b : c' \"d: e\" x", "y")

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from core.job_rules import (
     DAY,
+    Decision,
+    Ending,
     Fate,
     FiringState,
     IfBusy,
@@ -103,7 +105,8 @@ def test_a_busy_thread_lets_it_wait_or_be_skipped_as_the_job_says() -> None:
 def test_a_wish_to_run_now_leaves_the_times_alone() -> None:
     now = at("2027-02-08T20:00")
     found = decide(replace(DAILY, asked_at=now), DAILY.plan, now + 50, catch_up=0, busy=True)
-    assert (found.fate, found.due, found.next_at) == (Fate.RUN, now, DAILY.next_at)
+    settled = DAILY.settled_at
+    assert found == Decision(now, Fate.RUN, 0, 0, DAILY.next_at, settled, asked=True)
     busy = replace(DAILY, asked_at=now, turn=3)
     assert fate(busy, now) is Fate.RUNNING
 
@@ -115,7 +118,7 @@ def test_what_a_backup_does_not_know_does_not_run() -> None:
 def test_a_one_time_job_has_no_next() -> None:
     once = job("in 20m", 0, kind=JobKind.WAKEUP)
     found = decide(once, once.plan, 20 * MINUTE, catch_up=0, busy=False)
-    assert (found.fate, found.next_at) == (Fate.RUN, None)
+    assert found == Decision(20 * MINUTE, Fate.RUN, 0, 0, None, 20 * MINUTE, asked=False)
     late = decide(once, once.plan, 60 * MINUTE, catch_up=0, busy=False)
     assert (late.fate, late.next_at) == (Fate.MISSED, None)
 
@@ -152,6 +155,13 @@ def test_a_one_time_job_ends_with_its_run(status: Status, state: JobState) -> No
 def test_a_run_that_was_asked_for_does_not_end_a_one_time_job_that_is_still_to_come() -> None:
     once = job("in 20m", 0, kind=JobKind.WAKEUP)
     assert ending(once, MINUTE, Status.DONE, 2 * MINUTE, CATCH_UP).state is None
+
+
+def test_the_end_of_a_run_changes_no_job_that_has_ended_and_no_watch() -> None:
+    ended = replace(DAILY, state=JobState.CANCELLED, next_at=None, failures=2)
+    watch = replace(DAILY, kind=JobKind.WATCH, next_at=None, failures=2)
+    for one in (ended, watch):
+        assert ending(one, 0, Status.FAILED, 1, CATCH_UP) == Ending(FiringState.FAILED, 3)
 
 
 def test_what_waited_for_longer_than_its_catch_up_was_missed() -> None:
