@@ -22,10 +22,11 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from types import TracebackType
 from typing import Any
 
 from aiohttp import web
+
+from tests.fakes.loopback import Loopback
 
 Json = dict[str, Any]
 TOKENS_IN, TOKENS_OUT = 1000, 50
@@ -33,36 +34,20 @@ KINDS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_e
 
 
 @dataclass
-class AnthropicServer:
+class AnthropicServer(Loopback):
     """Counts and keeps what it was asked."""
 
     headers: Mapping[str, str] = field(default_factory=dict)  # of every failure
     seen: list[Json] = field(default_factory=list)  # bodies of the requests for messages
     pause: float = 0.1  # seconds between the pieces of SLOW
     _numbers: count[int] = field(default_factory=lambda: count(1))
-    _runner: web.AppRunner | None = None
-    url: str = ""
 
-    async def __aenter__(self) -> AnthropicServer:
+    def app(self) -> web.Application:
         app = web.Application(client_max_size=100 * 2**20)
         app.router.add_post("/v1/messages", self._messages)
         app.router.add_post("/v1/messages/count_tokens", self._count)
         app.router.add_route("*", "/{tail:.*}", self._unknown)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        return app
 
     def texts(self) -> list[str]:
         """What the person said last, of each request."""

@@ -7,38 +7,25 @@ async with ToolService() as tools:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 from aiohttp import web
 
+from tests.fakes.loopback import Loopback
+
 
 @dataclass
-class ToolService:
+class ToolService(Loopback):
     """Keeps what it was called with, and under which authorization."""
 
+    base = "/mcp"
     headers: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-    url: str = ""
-    _runner: web.AppRunner | None = None
 
-    async def __aenter__(self) -> ToolService:
+    def app(self) -> web.Application:
         app = web.Application()
         app.router.add_route("*", "/mcp", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/mcp"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        return app
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if request.method != "POST":

@@ -25,10 +25,11 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from types import TracebackType
 from typing import Any
 
 from aiohttp import web
+
+from tests.fakes.loopback import Loopback
 
 Json = dict[str, Any]
 TOKENS_IN, CACHED, TOKENS_OUT = 1200, 200, 50
@@ -37,36 +38,21 @@ ANSWERS = ("function_call_output", "custom_tool_call_output", "mcp_tool_call_out
 
 
 @dataclass
-class ResponsesServer:
+class ResponsesServer(Loopback):
     """Counts and keeps what it was asked."""
 
+    base = "/v1"
     headers: Mapping[str, str] = field(default_factory=dict)  # of every failure
     error: Json = field(default_factory=dict)  # what a failure says beside its message
     seen: list[Json] = field(default_factory=list)  # bodies of the requests
     pause: float = 0.1  # seconds between the pieces of SLOW
     _numbers: count[int] = field(default_factory=lambda: count(1))
-    _runner: web.AppRunner | None = None
-    url: str = ""
 
-    async def __aenter__(self) -> ResponsesServer:
+    def app(self) -> web.Application:
         app = web.Application(client_max_size=100 * 2**20)
         app.router.add_post("/v1/responses", self._responses)
         app.router.add_route("*", "/{tail:.*}", self._unknown)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+        return app
 
     def tools(self, request: int = -1) -> set[str]:
         """Names of the tools that the model was offered, those inside of namespaces as well."""

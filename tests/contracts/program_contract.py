@@ -1,0 +1,203 @@
+"""What every engine that drives an agent program bears: one that crashes, hangs, floods and lies.
+
+Subclass it, give it a scripted program that knows the directives of ``tests/fakes/scripted.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+import pytest
+
+from core.engines.base import (
+    ApprovalAsked,
+    ApprovalWithdrawn,
+    Finished,
+    Started,
+    Text,
+    Unsent,
+)
+from core.turns import Result
+from tests.contracts.engine_contract import Play, processes_of, until
+from tests.engines.program_scenes import Program
+
+CANCELLED = Finished(Result.CANCELLED)
+DONE = Finished(Result.DONE)
+
+
+def failure(play: Play) -> str:
+    assert isinstance(play.last, Finished)
+    assert play.last.result is Result.FAILED
+    return play.last.error
+
+
+class ProgramContract:
+    """The turn ends with words, and the lane is free."""
+
+    broken: ClassVar[str]  # the directive that lets a turn fail with words of the agent's own
+
+    @pytest.fixture
+    def program(self) -> Program:
+        raise NotImplementedError
+
+    # Its end --------------------------------------------------------------------------------
+
+    @pytest.mark.parametrize(
+        ("script", "words"),
+        [
+            ("/say half\n/crash 3", "ended in the middle of its work (exit code 3)."),
+            ("/say half\n/kill", "ended in the middle of its work (ended by SIGKILL)."),
+            ("/say half\n/halfline", "ended in the middle of its work (exit code 0)."),
+        ],
+    )
+    async def test_an_end_in_the_middle_is_told_and_the_session_goes_on(
+        self, program: Program, script: str, words: str
+    ) -> None:
+        scene = program()
+        before = await scene.say("hello")
+        session = before.started.session
+        play = await scene.say(script, session=session)
+        assert failure(play).endswith(words)
+        assert play.text == "half"
+        after = await scene.say("/turns", session=session)
+        assert after.started.resumed
+        assert after.text == "1"
+
+    async def test_a_program_that_ends_after_its_answer_is_started_again(
+        self, program: Program
+    ) -> None:
+        scene = program()
+        first = await scene.say("/say x\n/exit-after 1")
+        assert first.last == DONE
+        second = await scene.say("/turns", session=first.started.session)
+        assert second.started.resumed
+        assert (second.text, second.last) == ("1", DONE)
+
+    async def test_an_end_before_it_is_ready_may_work_the_next_time(self, program: Program) -> None:
+        play = await program("--crash-start", "7").say("hello")
+        (event,) = play.events
+        assert isinstance(event, Unsent)
+        assert "exit code 7" in event.error
+        assert "laneway doctor" in event.error
+
+    async def test_one_that_never_gets_ready_is_told_and_ended(self, program: Program) -> None:
+        scene = program("--hang-start", handshake=0.3, grace=0.4)
+        assert "did not open a session within" in failure(await scene.say("hello"))
+        assert processes_of(scene.home) == []
+
+    async def test_the_end_of_a_turn_is_the_end_although_the_program_stays(
+        self, program: Program
+    ) -> None:
+        scene = program("--stay", grace=0.4)
+        async with asyncio.timeout(5):
+            play = await scene.say("hello")
+        assert play.last == DONE
+
+    async def test_a_lost_session_is_told_and_one_process_is_left(self, program: Program) -> None:
+        scene = program()
+        play = await scene.say("/turns", session="00000000-0000-4000-8000-000000000000")
+        assert not play.started.resumed
+        assert (play.text, play.last) == ("0", DONE)
+        assert len(processes_of(scene.home)) == 1
+
+    async def test_what_works_by_itself_after_its_turn_is_not_gone_on_with(
+        self, program: Program
+    ) -> None:
+        scene = program()
+        first = await scene.say("/say one\n/late stray words")
+        second = await scene.say("/turns", session=first.started.session)
+        assert (first.text, second.text) == ("one", "1")
+        assert second.started.resumed
+
+    async def test_a_session_set_aside_is_never_used_again(self, program: Program) -> None:
+        scene = program()
+        first = await scene.say("hello")
+        scene.engine.quarantined.add(first.started.session)
+        again = await scene.say("/turns", session=first.started.session)
+        assert isinstance(again.events[0], Started)
+        assert not again.started.resumed
+        assert again.text == "0"
+
+    # What it says ---------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("size", [65_535, 65_536, 65_537, 1_000_000, 20_000_000])
+    async def test_a_line_may_be_long(self, program: Program, size: int) -> None:
+        play = await program().say(f"/line {size}\n/say done")
+        assert (play.text, play.last) == ("done", DONE)
+
+    async def test_what_a_tool_printed_may_be_longer_than_any_line(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("core.engines.processes.LINE_LIMIT", 3_000_000)
+        play = await program().say("/line 5000000\n/say done")
+        assert (play.text, play.last) == ("done", DONE)
+        other = await program().say("/long-line 5000000\n/say done")
+        assert "a line of more than" in failure(other)
+
+    async def test_a_flood_is_held_back_and_whole(self, program: Program) -> None:
+        play = await program().say("/flood 3000")
+        assert play.text == "".join(f"w{number} " for number in range(3000))
+
+    async def test_error_output_blocks_nothing_and_is_not_posted(self, program: Program) -> None:
+        scene = program("--stderr-start", "2000000")
+        play = await scene.say("/stderr 2000000\n/say done")
+        assert (play.text, play.last) == ("done", DONE)
+
+    @pytest.mark.parametrize("script", ["/badline", "/unknown"])
+    async def test_what_cannot_be_understood_is_passed_over(
+        self, program: Program, script: str
+    ) -> None:
+        play = await program().say(f"{script}\n/say done")
+        assert (play.text, play.last) == ("done", DONE)
+
+    # Stopping -------------------------------------------------------------------------------
+
+    async def test_one_that_is_deaf_and_ignores_term_is_killed_in_time(
+        self, program: Program
+    ) -> None:
+        scene = program()
+        play = scene.play("/deaf\n/ignore-term\n/spawn 60\n/say working\n/hang")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(play.through())
+            await until(lambda: play.saw(Text))
+            async with asyncio.timeout(2.5):
+                await play.run.stop(0.8)
+        assert play.last == CANCELLED
+        assert processes_of(scene.home) == []
+
+    async def test_a_stop_with_an_open_question_withdraws_it(self, program: Program) -> None:
+        scene = program()
+        play = scene.play("/run rm -r build", decision=None)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(play.through())
+            await until(lambda: play.saw(ApprovalAsked))
+            await play.run.stop(4.0)
+        assert play.saw(ApprovalWithdrawn)
+        assert play.last == CANCELLED
+        assert "ran" not in play.text
+
+    # Why it failed --------------------------------------------------------------------------
+
+    async def test_its_own_words_are_told_where_nothing_better_is_known(
+        self, program: Program
+    ) -> None:
+        play = await program().say(f"{self.broken} the printer is out of ink")
+        assert failure(play) == "The agent reported an error: the printer is out of ink"
+
+    async def test_an_error_names_no_secret_it_was_given(
+        self, program: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GIVEN_KEY", "sk-very-secret")
+        play = await program(env=["GIVEN_KEY"]).say(f"{self.broken} bad key sk-very-secret")
+        assert failure(play) == "The agent reported an error: bad key …"
+
+    async def test_nothing_is_left_warm_after_a_failure(self, program: Program) -> None:
+        scene = program()
+        await scene.say(f"{self.broken} no")
+        assert processes_of(scene.home) == []
+
+    async def test_the_doctor_says_why_a_program_ends_at_once(self, program: Program) -> None:
+        *_, finding = await program("--crash-start", "7").engine.check()
+        assert not finding.ok
+        assert finding.fix == "It ended at once: it cannot start"
