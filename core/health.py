@@ -140,7 +140,7 @@ class Health:
             return self._limited(case, failure.until if failure else None, harmless)
         if kind is FailureKind.REQUEST:
             return Verdict()
-        if kind is FailureKind.SESSION:
+        if kind is FailureKind.SESSION and (case.session or turn.id in self._refused):
             return self._session_refused(case, harmless)
         if self._count(engine):
             return Verdict(again=harmless, uncounted=harmless)

@@ -45,6 +45,7 @@ log = logging.getLogger("laneway.turn")
 RETRY_PAUSE = 1.0  # seconds before the second try to hand a prompt over; the third waits longer
 USAGE_EVERY = 1.0  # seconds between two stored usages of a turn
 STOP_COMES = 5.0  # seconds a turn's end waits for the event of the stop that ended it
+SILENT = base.Failure(base.FailureKind.BROKEN)  # an engine that gave no sign of life
 BACK_STOP = 1.0  # seconds after the grace until an engine that does not end is set aside
 
 
@@ -202,6 +203,8 @@ class Running:
         """What follows; of a turn that never came to its engine, nothing does."""
         if self._prepared is None:
             return After()
+        if self._limit == TOO_SILENT and end.result is not Result.DONE:
+            end = replace(end, result=Result.FAILED, failure=SILENT)
         used = self._effects or (self._seat is not None and self._seat.used)
         harmless = not (used or self._cancelled or self._limit)
         return await self._aftermath.of(

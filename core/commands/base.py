@@ -59,6 +59,13 @@ class Shown:
     kind: Kind = Kind.MAIN
 
 
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """The settings that hold in a lane: its own, else the gateway's."""
@@ -74,11 +81,8 @@ class Values:
 
     @property
     def clock_zone(self) -> tzinfo:
-        """The zone in which times are told."""
-        try:
-            return ZoneInfo(self.zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            return UTC
+        """The gateway's own zone."""
+        return _zone(self.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,11 @@ class Ask:
     args: str
     person: Person
     here: Situation
+
+    @property
+    def clock_zone(self) -> tzinfo:
+        """The zone in which times are told: the person's own, else the gateway's."""
+        return _zone(self.person.zone or self.here.values.zone)
 
 
 @dataclass(frozen=True, slots=True)

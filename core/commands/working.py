@@ -24,7 +24,7 @@ def status(ask: Ask) -> Answer:
         lines.append(f"Side answers: {len(here.sides)}")
     values = here.values
     if (held := here.paused_engines.get(values.engine)) is not None:
-        lines.append(_sentence(words.pause(values.engine, held, here.now, values.clock_zone)))
+        lines.append(_sentence(words.pause(values.engine, held, here.now, ask.clock_zone)))
     if here.acting not in ("", values.engine):
         lines.append(f"{plain(here.acting)} takes the turns of {plain(values.engine)} just now")
     lines.append(
@@ -124,13 +124,13 @@ def pause(ask: Ask) -> Answer:
     if not typed:
         return Answer(
             "Paused: nothing new starts in this thread, and messages are kept. "
-            "/resume lets them run." + _others(here),
+            "/resume lets them run." + _others(ask),
             event=PauseAsked(lane=here.lane.id, facts=here.facts),
         )
     if typed == "all":
         return Answer(
             "Paused: nothing new starts anywhere, and messages are kept. "
-            "/resume all lets them run." + _others(here),
+            "/resume all lets them run." + _others(ask),
             rows=(rows.pause(ALL_LANES, words.BY_ADMIN, here.now),),
             event=PauseAsked(),
         )
@@ -154,13 +154,13 @@ def resume(ask: Ask) -> Answer:
     if not typed:
         still = " All threads are still paused: /resume all." if here.paused_all else ""
         return Answer(
-            f"This thread goes on.{still}{_others(here)}",
+            f"This thread goes on.{still}{_others(ask)}",
             event=ResumeAsked(lane=here.lane.id, facts=here.facts),
             choices=_resumable(here, (here.values.engine,)),
         )
     if typed == "all":
         return Answer(
-            "All threads go on, except those that are paused by themselves." + _others(here),
+            "All threads go on, except those that are paused by themselves." + _others(ask),
             rows=(rows.resume(ALL_LANES),),
             event=ResumeAsked(),
             choices=_resumable(here, here.paused_engines),
@@ -180,12 +180,11 @@ def resume(ask: Ask) -> Answer:
     )
 
 
-def _others(here: Situation) -> str:
+def _others(ask: Ask) -> str:
     """Engines that are paused by themselves, with how each goes on."""
-    zone = here.values.clock_zone
     lines = [
-        f"- {_sentence(words.pause(name, why, here.now, zone))}"
-        for name, why in sorted(here.paused_engines.items())
+        f"- {_sentence(words.pause(name, why, ask.here.now, ask.clock_zone))}"
+        for name, why in sorted(ask.here.paused_engines.items())
     ]
     return "\n\nAlso:\n\n" + "\n".join(lines) if lines else ""
 

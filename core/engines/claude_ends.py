@@ -71,6 +71,8 @@ def why(
         return f"{unknown}Set another with /model, or /model default.", REQUEST
     if status is not None and (status == 429 or status >= 500):
         return BUSY.format(status), TRIED  # it has tried several times by itself
+    if status == 400 or "usage policy" in low:  # it would be refused again and again
+        return "", Failure(FailureKind.SESSION)
     if aborted(result):
         return BROKE_OFF, None
     return "", None

@@ -21,6 +21,12 @@ _BUSY = re.compile(
     r"|service unavailable|connection (?:reset|error|closed)|econnreset|etimedout|timed out",
     re.I,
 )
+_LOST = re.compile(
+    r"(session|conversation|thread) (was )?(not found|unknown|does not exist|expired)"
+    r"|(unknown|invalid|no such) (session|conversation)|no conversation found"
+    r"|tool_use.{0,40}without.{0,20}tool_result",
+    re.I,
+)
 _EPOCH = re.compile(r"(?:reset\w*|until|limit reached)\D{0,12}(\d{10})\b", re.I)
 _WAIT = re.compile(
     r"(?:retry|try again)[ -](?:after|in)\D{0,4}(\d{1,6})(?:\.\d+)? ?(ms|m|h)?", re.I
@@ -44,6 +50,8 @@ def of_words(text: str, now: int) -> Failure | None:
         return Failure(FailureKind.BUSY, wait=_wait(text))
     if status and int(status[1]) in (401, 403):
         return Failure(FailureKind.BROKEN)
+    if _LOST.search(text):
+        return Failure(FailureKind.SESSION)
     return None
 
 

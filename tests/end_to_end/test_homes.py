@@ -216,10 +216,10 @@ async def test_a_start_refuses_a_mode_it_has_not_and_names_what_does_nothing(
     (wrong,) = [one for one in found.json() if not one["ok"]]
     assert "LANEWAY_SLACK_MODE" in wrong["detail"]
     assert ".env.example" in wrong["fix"]
-    idle = {"LANEWAY_TRANSCRIBE_URL": "https://example.org", "LANEWAY_METRICS_TOKEN": "hush"}
+    idle = {"LANEWAY_METRICS_TOKEN": "hush"}
     async with process(home, None, **idle) as gateway:
         (told,) = [line for line in gateway.lines if "do nothing yet" in line]
-        assert "LANEWAY_TRANSCRIBE_URL, LANEWAY_METRICS_TOKEN" in told
+        assert "LANEWAY_METRICS_TOKEN" in told
         assert "hush" not in "".join(gateway.lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,11 @@ from core.engines.base import (
     ToolStarted,
     Unsent,
 )
+from core.items import Item
+from core.lanes import Lanes
 from core.store import reads
-from core.turns import EnginePause, Result
+from core.turns import EnginePause, Limits, PauseAsked, Result, ResumeAsked
+from tests.fakes.clock import FakeClock
 from tests.fakes.engine import PuppetEngine, PuppetRun
 from tests.runner.scene import Scene
 
@@ -362,3 +366,50 @@ async def test_an_engine_paused_by_an_admin_stands_in_for_nobody(tmp_path: Path)
             fails(await begun(scene.engine, number), BROKEN)
             await scene.until(lambda: scene.parts.runner.view("main") is None)
         assert scene.other.runs == []
+
+
+async def test_an_engine_without_a_sign_of_life_counts_as_failing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "IN_A_ROW", 1)
+    async with Pair(tmp_path, LANEWAY_TURN_IDLE_TIMEOUT="1s") as scene:
+        await scene.says("hello")
+        await begun(scene.engine)
+        await scene.until(lambda: any("no sign of life" in text for text in scene.texts()))
+        await scene.says("are you there?")
+        (await scene.other.started()).answer_with("I am")
+        await scene.until(lambda: scene.texts()[-1:] == ["I am"])
+
+
+# The end of a pause
+
+
+async def test_a_pause_ends_by_the_wall_clock_also_when_that_is_set_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lifting, "TICK", 15.0)
+    clock, lanes = FakeClock(), Lanes(Limits())
+    taken: list[Item] = []
+
+    async def take(*items: Item) -> list[bool]:
+        taken.extend(items)
+        for item in items:
+            assert item.event is not None
+            lanes.handle(item.event)
+        return [True for _ in items]
+
+    in_an_hour = EnginePause("limit", clock.now() + 3_600_000)
+    lanes.handle(PauseAsked(engine="demo", why=in_an_hour))
+    lanes.handle(PauseAsked(engine="other", why=EnginePause("an admin paused it")))
+    task = asyncio.create_task(lifting.lift(take, lanes, clock))
+    await clock.advance(60)
+    assert taken == []
+    clock.jump(-7200)  # set back: it is not time any more
+    await clock.advance(3600)
+    assert taken == []
+    clock.jump(7200)
+    await clock.advance(15)
+    assert [item.event for item in taken] == [ResumeAsked(engine="demo")]
+    assert list(lanes.engine_pauses) == ["other"]
+    task.cancel()
+    await asyncio.wait((task,))
