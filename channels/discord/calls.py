@@ -6,7 +6,6 @@ It must not queue, pace or repeat anything: order and rate are the outbox's, ret
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from channels.discord.sent import Sent, nonce_of
 from channels.discord.signs import Signs
 from channels.discord.threads import ARCHIVE_AFTER, Target, Threads
 from channels.fields import string
+from channels.markup.styled import shows
 from core.channel import (
     Action,
     AnswerPress,
@@ -47,8 +47,6 @@ TEXT_MOST, LABEL_MOST, ROW_MOST, ROWS_MOST, TITLE_MOST = 2000, 80, 5, 5, 100
 SUPPRESS_EMBEDS = 1 << 2
 PUBLIC_THREAD = 11
 _STYLES = {Style.PRIMARY: 1, Style.PLAIN: 2, Style.SUCCESS: 3, Style.DANGER: 4}
-_INVISIBLE = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
-_BLANK = "\u2800\u3164\uffa0"  # drawn as nothing, though no space by their category
 _QUIET: dict[str, list[str]] = {"parse": []}
 
 Call = Callable[[Target], Awaitable[Any]]
@@ -277,7 +275,7 @@ def _reply(message_id: str) -> dict[str, Any]:
 def _shown(part: Part) -> dict[str, Any]:
     """A part as a message that pings nobody; one that would show nothing becomes a sign."""
     text = clean(part.text)
-    if not any(c not in _BLANK and unicodedata.category(c) not in _INVISIBLE for c in text):
+    if not shows(text):
         text = "…"
     if len(text) > TEXT_MOST:
         text = text[: TEXT_MOST - 1] + "…"

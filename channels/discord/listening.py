@@ -34,6 +34,7 @@ from channels.discord.spots import Spots
 from channels.discord.threads import Threads
 from channels.discord.world import World
 from channels.fields import Json, Malformed, as_object, integer, maybe, string
+from channels.patience import within
 from core.channel import Connection, Intake, Marks, SendError
 from core.messages import Edit, Incoming, Message, Press
 
@@ -253,7 +254,7 @@ class Listener:
         task = self._group.create_task(work, name=name)
         pause = DISK_PATIENCE
         seen: set[int] = set()
-        while not await self._within(task, pause):
+        while not await within(self._rest.clock, task, pause):
             fresh = [one for one in self._waiting if id(one) not in seen]
             seen.update(map(id, fresh))
             said: list[Incoming] = [one for one in fresh if isinstance(one, Message | Edit | Press)]
@@ -261,15 +262,6 @@ class Listener:
                 self._intake.glance(said)
             pause = GLANCE_PAUSE
         return task.result()
-
-    async def _within(self, task: asyncio.Task[Any], seconds: float) -> bool:
-        """Whether a task ends within this time by our clock."""
-        timer = self._group.create_task(self._rest.clock.sleep(seconds), name="discord patience")
-        try:
-            await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-        return task.done()
 
     async def _resolved(self, item: Unplaced) -> Incoming | None:
         """Where an event is from, asked of Discord; nothing is let in before that is known."""

@@ -6,11 +6,11 @@ It must not know where a message goes, nor what a button means.
 from __future__ import annotations
 
 import json
-import unicodedata
 from typing import Any
 
 from channels.markup import slack as markup
 from channels.markup.slack_blocks import quiet
+from channels.markup.styled import shows
 from channels.slack.text import escape, visible
 from core.messages import Button, Keyboard, Part, Style, clean
 
@@ -20,8 +20,6 @@ TEXT_MOST = 3_900  # of chat.update, which takes less than chat.postMessage
 PLAIN_MOST = 8_000  # beside buttons; the JSON of all blocks may have about 13,000 signs
 BLOCKS_MOST, ROW_MOST, LABEL_MOST = 50, 25, 75
 _STYLES = {Style.PRIMARY: "primary", Style.SUCCESS: "primary", Style.DANGER: "danger"}
-_INVISIBLE = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
-_BLANK = "\u2800\u3164\uffa0"  # drawn as nothing, though no space by their category
 
 
 def rendered(markdown: str) -> list[Part]:
@@ -91,7 +89,7 @@ def _fall_back(part: Part, text: str) -> str:
 def _shown(part: Part) -> tuple[str, list[Block]]:
     """Text and blocks of a part; a text that would show nothing becomes a visible sign."""
     text = clean(part.text)
-    if not any(c not in _BLANK and unicodedata.category(c) not in _INVISIBLE for c in text):
+    if not shows(text):
         return "…", []
     if part.markup and text == part.text:
         return text, json.loads(part.markup)["blocks"]

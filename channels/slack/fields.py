@@ -1,4 +1,4 @@
-"""Typed access to the JSON of an event, and times as Slack writes them.
+"""Slack's own shapes of JSON fields, and times as Slack writes them; the rest is as everywhere.
 
 Pure. It must not know what the fields mean.
 """
@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 
-from channels.fields import Json as Json
-from channels.fields import Malformed as Malformed
-from channels.fields import as_object as as_object
-from channels.fields import maybe as maybe
-from channels.fields import obj as obj
-from channels.fields import objects as objects
-from channels.fields import string as string
+from channels.fields import Json, Malformed, as_object, maybe, obj, objects, string
+
+__all__ = [
+    "Json", "Malformed", "as_object", "maybe", "maybe_stamp", "milliseconds", "needed", "obj",
+    "objects", "order", "size_of", "stamp", "stamp_of", "string",
+]  # fmt: skip
 
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
 

@@ -12,10 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from channels.patience import happens, within
 from channels.slack.events import Me, Read, Reading, payload, unreadable
 from channels.slack.fields import Json, Malformed
 from channels.slack.names import Names
-from channels.slack.patience import happens, within
 from channels.slack.text import mentioned_in
 from core.channel import Intake
 from core.clock import Clock

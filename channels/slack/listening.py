@@ -12,12 +12,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from channels.patience import happens
 from channels.slack.backfill import Backfill
 from channels.slack.errors import SocketModeOff, TokenRefused
 from channels.slack.events import Me, is_direct
 from channels.slack.inlet import Inlet, nothing_held
 from channels.slack.names import Names
-from channels.slack.patience import happens
 from channels.slack.socket import Socket
 from channels.slack.web import Web
 from core.channel import Connection, Intake, NotSent, RateLimited, SendError

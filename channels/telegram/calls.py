@@ -6,7 +6,6 @@ It must not queue, pace or repeat anything: order and rate are the outbox's, ret
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +22,7 @@ from telegram import (
 )
 from telegram.constants import ChatAction
 
+from channels.markup.styled import shows
 from channels.markup.telegram import quiet
 from channels.telegram.errors import ODD_ANSWER, translate
 from channels.telegram.fields import units
@@ -53,8 +53,6 @@ TEXT_MOST, CAPTION_MOST, ANSWER_MOST, TITLE_MOST = 4096, 1024, 200, 128
 UPLOAD_ANSWER = 60.0  # seconds: Telegram answers after it has looked into the file
 _PHOTO_MOST = 10_000_000
 _PHOTOS = (".jpg", ".jpeg", ".png", ".webp")
-_INVISIBLE = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"}
-_BLANK = "\u2800\u3164\uffa0"  # drawn as nothing, though no space by their category
 _NOT_A_PHOTO = ("photo_", "image_process_failed", "photo has too", "type of file", "can't process")
 
 T = TypeVar("T")
@@ -309,7 +307,7 @@ def _title(title: str) -> str:
 def _shown(part: Part) -> tuple[str, list[MessageEntity] | None]:
     """Text and entities of a part; a text that would show nothing becomes a visible sign."""
     text = clean(part.text)
-    if not any(c not in _BLANK and unicodedata.category(c) not in _INVISIBLE for c in text):
+    if not shows(text):
         return "…", None
     if part.markup and text == part.text:
         listed: list[dict[str, str | int]] = json.loads(part.markup)

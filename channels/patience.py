@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from core.clock import Clock
 
 
-async def within(clock: Clock, task: asyncio.Task[None], seconds: float) -> bool:
+async def within(clock: Clock, task: asyncio.Task[Any], seconds: float) -> bool:
     """Whether a task ends in this time; it is not touched when it does not."""
     async with asyncio.TaskGroup() as group:
-        timer = group.create_task(clock.sleep(seconds), name="slack patience")
+        timer = group.create_task(clock.sleep(seconds), name="patience")
         try:
             await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -22,7 +23,7 @@ async def happens(clock: Clock, event: asyncio.Event, seconds: float) -> bool:
     """Whether an event is set in this time."""
     if not event.is_set():
         async with asyncio.TaskGroup() as group:
-            waiting = group.create_task(_set(event), name="slack wait")
+            waiting = group.create_task(_set(event), name="wait")
             try:
                 await within(clock, waiting, seconds)
             finally:
