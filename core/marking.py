@@ -1,8 +1,9 @@
 """How far each channel has come, for platforms that do not send again what was missed.
 
 For channels that ask, the newest accepted message of a lane is stored with the message itself; the
-instant up to which everything was accepted is kept here and saved now and then, so it may lie
-behind what is stored but never ahead of it. It must not know how a platform is read.
+instant up to which everything was accepted is kept here and saved when a channel first listens, then
+now and then, so it may lie behind what is stored but never ahead of it. It must not know how a
+platform is read.
 """
 
 from __future__ import annotations
@@ -99,9 +100,13 @@ class Marking:
     def _advance(self, channel: str) -> None:
         held = [batch.first - 1 for batch in self._open if batch.channel == channel]
         upto = min([self._told.get(channel, 0), *held])
-        if upto > self._reached.get(channel, 0):
-            self._reached[channel] = upto
-            self._changed.set()
+        if upto <= self._reached.get(channel, 0):
+            return
+        self._reached[channel] = upto
+        if channel not in self._saved:
+            # Stored before anything it hands in: else a crash would forget that it listened at all.
+            self._save()
+        self._changed.set()
 
     def _save(self) -> None:
         changed = {

@@ -158,6 +158,16 @@ async def test_how_far_a_channel_came_is_saved_every_ten_seconds_at_most(
     assert await saved(scene) == 8_000
 
 
+async def test_that_a_channel_listened_at_all_is_saved_before_anything_it_hands_in(
+    scene: Scene,
+) -> None:
+    scene.intake.reached("another", 500)
+    await saved(scene)  # and now there is a pause
+    scene.intake.reached(CHANNEL, 1000)
+    await scene.say("one")
+    assert (await reads.reached(scene.store))[CHANNEL].at == 1000
+
+
 async def test_nothing_counts_as_accepted_before_it_is_stored(scene: Scene) -> None:
     waiting = await stuck(scene, at=3_000)
     scene.intake.reached(CHANNEL, 9_000)
