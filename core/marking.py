@@ -1,9 +1,9 @@
 """How far each channel has come, for platforms that do not send again what was missed.
 
 For channels that ask, the newest accepted message of a lane is stored with the message itself; the
-instant up to which everything was accepted is kept here and saved when a channel first listens, then
-now and then, so it may lie behind what is stored but never ahead of it. It must not know how a
-platform is read.
+instant up to which everything was accepted is kept here and saved when a channel first listens,
+then now and then, so it may lie behind what is stored but never ahead of it. It must not know how
+a platform is read.
 """
 
 from __future__ import annotations
