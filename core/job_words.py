@@ -18,6 +18,8 @@ from core.job_rules import (
     JobKind,
     JobState,
 )
+from core.store.jobs import OpenFiring
+from core.turns import StopKind
 from core.when import upcoming
 from core.when.plan import to_datetime
 from core.wording import count, duration, label, money, plain, quoted
@@ -78,14 +80,14 @@ def earlier(missed: int) -> str:
     return f", also for {count(missed, 'earlier time')}" if missed else ""
 
 
-def ended(firing: FiringState, start: str, error: str, late: int) -> str:
+def ended(state: FiringState, firing: OpenFiring, late: int) -> str:
     """How it went in the end. ``late``: of one that waited too long, ms."""
-    match firing:
+    match state:
         case FiringState.FAILED:
-            reason = label(error, ERROR_SHOWN)
+            reason = label(firing.error, ERROR_SHOWN)
             return f"failed with: {reason}" if reason else "failed"
         case FiringState.STOPPED:
-            return "stopped"
+            return "stopped at its cap" if firing.stop == StopKind.BUDGET else "stopped"
         case FiringState.INTERRUPTED:
             return "interrupted by a restart"
         case FiringState.DROPPED:
@@ -93,7 +95,7 @@ def ended(firing: FiringState, start: str, error: str, late: int) -> str:
         case FiringState.MISSED:
             return f"missed: it waited for {duration(late)} and could not start"
         case _:
-            return start
+            return firing.began
 
 
 # Told in the thread -----------------------------------------------------------------------

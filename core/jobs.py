@@ -55,7 +55,7 @@ class Jobs:
     """One for the process. ``run`` is its only task; the rest may be called from anywhere."""
 
     def __init__(self, firing: Firing, spine: Spine, alarm: Alarm) -> None:
-        self._firing = firing
+        self.firing = firing
         self._store = firing.store
         self._clock = firing.clock
         self._spine = spine
@@ -162,7 +162,7 @@ class Jobs:
         begun: set[str] = set()  # lanes that are busy once these are stored
         for job in jobs:
             busy = job.lane in begun or self._busy(job.lane)
-            fired.append(await self._firing.of(job, lanes[job.lane], busy=busy))
+            fired.append(await self.firing.of(job, lanes[job.lane], busy=busy))
             if fired[-1].turn is not None:
                 begun.add(job.lane)
         await self.store(fired)
@@ -192,7 +192,7 @@ class Jobs:
         for one in fired:
             if one.told:
                 told.setdefault(one.job.lane, []).append(one.told)
-        showing = self._firing.showing
+        showing = self.firing.showing
         return [
             Item(deliveries=showing.text(lane, "\n\n".join(texts))) for lane, texts in told.items()
         ]
@@ -209,7 +209,7 @@ class Jobs:
             await self._store.save(stored.state(job.id, JobState.FAILED, now, None, why))
 
     def _note(self, turn: int, job: Job, due: int) -> None:
-        patience = max(job_rules.patience(job, self._firing.catch_up), job_rules.PUNCTUAL)
+        patience = max(job_rules.patience(job, self.firing.catch_up), job_rules.PUNCTUAL)
         self._open[turn] = Waiting(job.lane, job.person, due + patience + 1)
 
     async def _drop_overdue(self) -> None:
@@ -240,8 +240,8 @@ class Jobs:
     async def _ended(self, firing: OpenFiring) -> None:
         job, due, now = firing.job, firing.due, self._clock.now()
         at = firing.over_at or now
-        end = job_rules.ending(job, due, firing.status, at, self._firing.catch_up)
-        result = job_words.ended(end.firing, firing.began, firing.error, at - due)
+        end = job_rules.ending(job, due, firing.status, at, self.firing.catch_up)
+        result = job_words.ended(end.firing, firing, at - due)
         written = [stored.firing_over(job.id, due, end.firing, result)]
         told = ""
         if job.turn == firing.turn:
@@ -254,17 +254,17 @@ class Jobs:
             if end.state is JobState.PAUSED:
                 told = job_words.ends(job, end.state, job_words.THREE_FAILURES)
             elif end.firing is FiringState.MISSED:
-                told = job_words.waited(job, due, at - due, self._firing.zone_of(job.person))
+                told = job_words.waited(job, due, at - due, self.firing.zone_of(job.person))
         await self._spine.take(Item(rows=written, deliveries=await self._for_lane(job, told)))
 
     async def _for_lane(self, job: Job, told: str) -> list[Delivery]:
         """Words for the job's thread, as long as its person may have it run there."""
         lane = await reads.lane(self._store, job.lane) if told else None
-        if lane is None or channel_of(lane.id) not in self._firing.channels:
+        if lane is None or channel_of(lane.id) not in self.firing.channels:
             return []
-        if not self._firing.allowed(job.person, lane):
+        if not self.firing.allowed(job.person, lane):
             return []
-        return self._firing.showing.text(lane.id, told)
+        return self.firing.showing.text(lane.id, told)
 
     async def _lane_gone(self, job: Job) -> None:
         """Nothing it says arrives: it waits until somebody lets it go on, and costs nothing."""
@@ -272,5 +272,5 @@ class Jobs:
         row = stored.state(job.id, JobState.PAUSED, self._clock.now(), None, f"paused: {why}")
         told = job_words.ends(job, JobState.PAUSED, why)
         log.warning("job %d is paused: %s", job.id, why)
-        alone = await self._firing.elsewhere(job, told)
+        alone = await self.firing.elsewhere(job, told)
         await self._spine.take(Item(rows=(row,), deliveries=alone))

@@ -13,7 +13,7 @@ from typing import Any
 from core.commands.scheduling import VERBS, changed, too_many
 from core.items import Item, Take
 from core.job_asking import JobLimits, asked
-from core.job_rules import Job
+from core.job_rules import Job, JobState
 from core.lane_ids import LOCAL, channel_of, local_name
 from core.messages import Address
 from core.people import People
@@ -126,7 +126,7 @@ def as_json(job: Job) -> Json:
         "zone": job.zone,
         "prompt": job.prompt,
         "state": job.state.value,
-        "next": None if job.state.ended else instant(job.next_at),
+        "next": instant(job.next_at) if job.state is JobState.ACTIVE else None,
         "last": instant(job.last_due),
         "last_result": job.last_result,
         "running": job.turn is not None,

@@ -46,6 +46,8 @@ def set_up(ask: Ask) -> Answer:
 
 
 def too_many(mine: int) -> str:
+    if not mine:
+        return "Nobody may set up jobs here (LANEWAY_JOBS_PER_PERSON)."
     return (
         f"You have {count(mine, 'job')}, which is as many as a person may have here. End one "
         "with /job and its number and cancel, then set this one again."

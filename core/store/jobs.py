@@ -39,6 +39,7 @@ class OpenFiring:
     due: int
     began: str
     status: Status
+    stop: str  # what ended it, if something did
     over_at: int | None
     error: str
 
@@ -231,6 +232,7 @@ def _open(row: sqlite3.Row) -> OpenFiring:
         row["due"],
         row["began"],
         Status(row["status"]),
+        row["stop"],
         row["over_at"],
         row["error"],
     )

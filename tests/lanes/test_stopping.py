@@ -413,6 +413,20 @@ def test_anothers_message_is_dropped_by_admins_only() -> None:
     assert world.status(turn) is Status.DROPPED
 
 
+def test_the_gateways_own_drop_is_told_by_whoever_wants_it() -> None:
+    world = World()
+    running = world.working()
+    turn = world.say()
+    world.drop(turn, quiet=True)
+    assert world.status(turn) is Status.DROPPED
+    world.drop(running, quiet=True)  # it does not wait any more: it goes on
+    offered = world.say(busy=Busy.STEER)
+    world.drop(offered, quiet=True)
+    assert world.status(offered) is Status.WAITING
+    assert world.status(running) is Status.RUNNING
+    assert world.news == []
+
+
 def test_what_does_not_wait_is_not_dropped() -> None:
     world = World()
     turn = world.working()

@@ -240,8 +240,12 @@ class World:
     ) -> None:
         self.send(SkipAsked(lane, person, kind, turn))
 
-    def drop(self, turn: int, person: str = "ann", *, admin: bool = False) -> None:
-        self.send(DropAsked(turn, self.saved[turn].lane, person, admin))
+    def drop(
+        self, turn: int, person: str = "ann", *, admin: bool = False, quiet: bool = False
+    ) -> None:
+        if quiet:
+            self.drops_told.add(turn)  # by whoever asks like this
+        self.send(DropAsked(turn, self.saved[turn].lane, person, admin, quiet))
 
     def edit(self, turn: int, label: str | None = None) -> None:
         self.send(Edited(turn, self.saved[turn].lane, label))
