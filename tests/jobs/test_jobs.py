@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from core.job_rules import Job, JobState
+from core.job_rules import Decision, Fate, Job, JobKind, JobState
+from core.messages import Address
 from core.store import jobs as stored
+from core.store import reads, rows
 from core.turns import Origin, Result, Status
 from core.when.plan import to_instant
 from tests.fakes.clock import FakeClock
@@ -287,6 +289,57 @@ async def test_a_thread_that_is_gone_pauses_its_job(tmp_path: Path) -> None:
         assert (await house.job()).state is JobState.PAUSED
         assert "its thread cannot be written to any more" in house.said[-1]
         assert house.scene.rules.deliveries[-1].lane == "telegram:700000001"
+
+
+async def test_a_job_whose_platform_is_not_set_up_waits_for_it_without_a_word(
+    tmp_path: Path,
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock) as house:
+        first = await house.made("/every 1h : look")
+        address = Address("slack", "C0LAB")
+        lane = rows.new_lane("slack:C0LAB", address, False, "", 1)
+        await house.store.save(lane, stored.new(replace(first, id=2, lane="slack:C0LAB")))
+        before = len(house.said)
+        await clock.advance(HOUR + 1)
+        assert await house.states(2) == ["skipped"]
+        job = await house.job(2)
+        assert job.state is JobState.ACTIVE
+        assert job.last_result == "skipped because the platform of its thread is not set up"
+        assert house.said[before:] == []
+
+
+async def test_a_run_that_was_stopped_says_so_and_is_no_failure(tmp_path: Path) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, takes=60, ends=Result.CANCELLED) as house:
+        await house.made("/every 1h : look")
+        await clock.advance(HOUR + 5)
+        await house.says("/stop")
+        await clock.advance(60)
+        job = await house.job()
+        assert (job.last_result, job.failures, job.state) == ("stopped", 0, JobState.ACTIVE)
+
+
+async def test_a_watch_that_found_something_has_a_turn_with_the_evidence(tmp_path: Path) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock) as house:
+        first = await house.made("/every 1h : look")
+        watch = replace(first, id=2, kind=JobKind.WATCH, next_at=clock.now() + 1000)
+        await house.store.save(stored.new(watch))
+        await clock.advance(60)
+        assert await house.firings(2) == []  # what watches look at is looked at elsewhere
+        lane = await reads.lane(house.store, watch.lane)
+        assert lane is not None
+        now = clock.now()
+        decision = Decision(now, Fate.RUN, next_at=now + 60_000, settled_at=now)
+        firing = house.jobs.firing
+        await house.jobs.store([firing.found(watch, lane, decision, "Status: 503")])
+        await clock.settle()
+        assert await house.states(2) == ["done"]
+        (turn,) = await house.turns()
+        assert turn.origin is Origin.WATCH
+        assert (await house.scene.prompts())[0].endswith("\n\nlook\n\nStatus: 503")
+        assert (await house.job(2)).state is JobState.ACTIVE
 
 
 async def test_many_jobs_due_at_once_all_run_and_other_work_goes_on(tmp_path: Path) -> None:

@@ -157,11 +157,9 @@ def test_a_run_that_was_asked_for_does_not_end_a_one_time_job_that_is_still_to_c
     assert ending(once, MINUTE, Status.DONE, 2 * MINUTE, CATCH_UP).state is None
 
 
-def test_the_end_of_a_run_changes_no_job_that_has_ended_and_no_watch() -> None:
+def test_the_end_of_a_run_changes_no_job_that_has_ended() -> None:
     ended = replace(DAILY, state=JobState.CANCELLED, next_at=None, failures=2)
-    watch = replace(DAILY, kind=JobKind.WATCH, next_at=None, failures=2)
-    for one in (ended, watch):
-        assert ending(one, 0, Status.FAILED, 1, CATCH_UP) == Ending(FiringState.FAILED, 3)
+    assert ending(ended, 0, Status.FAILED, 1, CATCH_UP) == Ending(FiringState.FAILED, 3)
 
 
 def test_what_waited_for_longer_than_its_catch_up_was_missed() -> None:
