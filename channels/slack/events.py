@@ -96,6 +96,8 @@ def event(fields: Json, reading: Reading) -> Read | None:
         return None
     if kind == "message" and subtype == "message_changed":
         return _edit(fields, reading)
+    if kind == "app_mention" and maybe(fields, "edited") is not None:
+        return None  # told again because of an edit, which comes by itself and begins nothing
     said = message(fields, needed(fields, "channel"), reading, mention=kind == "app_mention")
     return Read(said, order(said.message_id)) if said is not None else None
 

@@ -85,6 +85,16 @@ class TestIdentity:
         assert (edit.text, edit.sender) == ("newer & better", "slack:U0ANA")
         assert edit.address == Address("slack", "C0LAB", TS)
 
+    def test_a_mention_that_an_edit_brought_begins_nothing(self) -> None:
+        edited = {"user": "U0ANA", "ts": CHILD}
+        assert meant(said(type="app_mention", text="<@UBOT> now?", edited=edited)) is None
+
+    def test_what_was_edited_while_nobody_listened_is_read_as_it_stands(self) -> None:
+        edited = {"user": "U0ANA", "ts": CHILD}
+        read = message(said(text="<@UBOT> now?", edited=edited), "C0LAB", READING)
+        assert read is not None
+        assert (read.text, read.addressed) == ("now?", True)
+
     @pytest.mark.parametrize(
         "changed",
         [
