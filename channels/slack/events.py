@@ -168,11 +168,13 @@ def _edit(fields: Json, reading: Reading) -> Read | None:
     """A person's edit. The previews of links change a message too, but nobody wrote them."""
     me, channel, new = reading.me, needed(fields, "channel"), obj(fields, "message")
     edited, old = maybe(new, "edited"), maybe(fields, "previous_message")
-    if edited is None or string(new, "subtype") not in WRITTEN or _ours(new, me):
+    if string(new, "subtype") not in WRITTEN or _ours(new, me):
         return None
     if old is not None and string(old, "text") == string(new, "text"):
         return None
-    ts, at = stamp(new, "ts"), stamp(edited, "ts")
+    if old is None and edited is None:
+        return None
+    ts, at = stamp(new, "ts"), stamp(edited, "ts") if edited else stamp(fields, "ts")
     of = identity(me, channel, ts)
     words = _words(new, reading)
     address = address_of(channel, ts, maybe_stamp(new, "thread_ts"))

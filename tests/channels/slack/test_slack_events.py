@@ -85,6 +85,15 @@ class TestIdentity:
         assert (edit.text, edit.sender) == ("newer & better", "slack:U0ANA")
         assert edit.address == Address("slack", "C0LAB", TS)
 
+    def test_another_text_is_an_edit_whatever_else_is_said_of_it(self) -> None:
+        changed = {
+            "type": "message", "subtype": "message_changed", "channel": "C0LAB", "ts": CHILD,
+            "message": said(text="new"), "previous_message": said(text="old"),
+        }  # fmt: skip
+        edit = meant(changed)
+        assert isinstance(edit, Edit)
+        assert (edit.text, edit.identity) == ("new", f"{edit.of}:e{CHILD}")
+
     def test_a_mention_that_an_edit_brought_begins_nothing(self) -> None:
         edited = {"user": "U0ANA", "ts": CHILD}
         assert meant(said(type="app_mention", text="<@UBOT> now?", edited=edited)) is None
