@@ -50,6 +50,7 @@ class JobLimits:
     most: int = 50  # jobs of one person
     catch_up: int = 6 * 3_600_000  # ms
     agents_ask: bool = True
+    watch_private: bool = False  # watches reach private addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,17 @@ def split(text: str, example: str) -> tuple[str, str]:
 def masked(text: str) -> str:
     """The text with what is quoted in it blotted out, at the same places."""
     return _QUOTED.sub(lambda found: "\0" * len(found[0]), text)
+
+
+def quotations(text: str) -> tuple[str, list[str]]:
+    """The text with a number in the place of what is quoted, in quotes, and what was, as it was."""
+    found: list[str] = []
+
+    def put_away(one: re.Match[str]) -> str:
+        found.append(one[0])
+        return f'"{len(found) - 1}"'
+
+    return _QUOTED.sub(put_away, text), found
 
 
 # The WHEN ---------------------------------------------------------------------------------

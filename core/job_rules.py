@@ -85,6 +85,9 @@ class Job:
     last_due: int | None = None
     last_result: str = ""
     restored: bool = False  # came out of a backup
+    what: str = ""  # of a watch, what it looks at and waits for, as it was written
+    each_time: bool = False  # a watch goes on after it has found something
+    until: int | None = None  # when a watch ends
 
     @property
     def plan(self) -> Plan:
@@ -239,7 +242,7 @@ def ending(job: Job, due: int, status: Status, at: int, catch_up: int) -> Ending
         failures = 0
     elif firing is FiringState.FAILED:
         failures += 1
-    if job.state.ended or job.kind is JobKind.WATCH:
+    if job.state.ended:
         return Ending(firing, failures)
     if job.state is JobState.ACTIVE and job.next_at is None:
         return Ending(firing, failures, _LAST.get(firing, JobState.DONE))

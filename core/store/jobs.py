@@ -66,6 +66,9 @@ def new(job: Job) -> Row:
         "made_at": job.made_at,
         "next_at": job.next_at,
         "settled_at": job.settled_at,
+        "what": job.what,
+        "each_time": job.each_time,
+        "until": job.until,
     }
 
 
@@ -222,6 +225,7 @@ def _job(row: sqlite3.Row) -> Job:
     values["state"] = JobState(values["state"])
     values["if_busy"] = IfBusy(values["if_busy"])
     values["restored"] = bool(values["restored"])
+    values["each_time"] = bool(values["each_time"])
     return Job(**values)
 
 

@@ -462,6 +462,7 @@ def tidy(now: int) -> tuple[Row, ...]:
         ("tidy.buttons", old),
         ("tidy.unreadable", old),
         ("tidy.firings", old),
+        ("tidy.watches", {"since": now - KEPT}),
         ("tidy.budgets", old),
         ("tidy.spent", {"day": day, "limit": TIDIED_AT_ONCE}),
         ("tidy.pairings", {"before": now}),

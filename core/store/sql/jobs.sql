@@ -4,9 +4,9 @@
 -- name: job.new
 -- phase: 15
 INSERT INTO jobs (id, lane, person, kind, state, said, zone, anchor, prompt, catch_up, if_busy,
-    budget, made_by, request, made_at, next_at, settled_at)
+    budget, made_by, request, made_at, next_at, settled_at, what, each_time, until)
 VALUES (:id, :lane, :person, :kind, :state, :said, :zone, :anchor, :prompt, :catch_up, :if_busy,
-    :budget, :made_by, :request, :made_at, :next_at, :settled_at);
+    :budget, :made_by, :request, :made_at, :next_at, :settled_at, :what, :each_time, :until);
 
 -- name: job.settled
 -- Something was decided about its instants up to `settled_at`.
@@ -85,7 +85,7 @@ FROM firings f JOIN jobs j ON j.id = f.job JOIN turns t ON t.id = f.turn
 WHERE f.turn = :turn;
 
 -- name: job.restored
-SELECT * FROM jobs WHERE restored = 1 ORDER BY id;
+SELECT * FROM jobs WHERE restored = 1 AND kind <> 'watch' ORDER BY id;
 
 -- name: job.ahead
 -- Recurring jobs that are settled far ahead of the clock, which was wrong then.

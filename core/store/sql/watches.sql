@@ -1,0 +1,38 @@
+-- Watches: jobs that look again and again. Their rows are in jobs; here is what they remember.
+
+-- name: watch.known
+-- phase: 40
+-- key: job
+INSERT INTO watches (job, digest, text, held, failures, told)
+VALUES (:job, :digest, :text, :held, :failures, :told)
+ON CONFLICT (job) DO UPDATE SET digest = excluded.digest, text = excluded.text,
+    held = excluded.held, failures = excluded.failures, told = excluded.told;
+
+-- name: watch.looked
+-- phase: 40
+-- key: id
+-- Nobody paused or ended it meanwhile, or that stays as it is.
+UPDATE jobs SET next_at = :next_at, settled_at = :settled_at, restored = 0,
+    asked_at = CASE WHEN asked_at = :asked_at THEN NULL ELSE asked_at END
+WHERE id = :id AND state = 'active';
+
+-- name: watch.said
+-- order: strict
+-- How it went with looking, where nothing was found.
+UPDATE jobs SET last_result = :last_result WHERE id = :id AND state = 'active';
+
+-- name: watch.of
+SELECT * FROM watches WHERE job = :job;
+
+-- name: watch.times
+-- When each is next; a wish counts as now.
+SELECT id, next_at, until, asked_at FROM jobs WHERE kind = 'watch' AND state = 'active'
+UNION ALL
+SELECT id, next_at, until, asked_at FROM jobs
+    WHERE asked_at IS NOT NULL AND kind = 'watch' AND state = 'paused';
+
+-- name: tidy.watches
+-- order: strict
+-- What ended remembers nothing.
+DELETE FROM watches WHERE job IN (
+    SELECT id FROM jobs WHERE ended_at >= :since AND kind = 'watch');
