@@ -108,7 +108,9 @@ def read_message(message: Json, spot: Spot, reading: Reading) -> Message | None:
 def read_edit(message: Json, spot: Spot, reading: Reading) -> Edit | None:
     """A changed text. Previews of links and pins come as the same event, and are no edits."""
     edited = string(message, "edited_timestamp")
-    if not edited or "content" not in message or "author" not in message:
+    if "content" not in message or "author" not in message:
+        return None
+    if not edited and "edited_timestamp" in message:
         return None
     number, author = snowflake(message, "id"), obj(message, "author")
     sender = snowflake(author, "id")
@@ -118,7 +120,8 @@ def read_edit(message: Json, spot: Spot, reading: Reading) -> Edit | None:
     _, by_us = quote_of(message, reading.me, reading.names(spot.guild))
     address = reading.address(spot, number, words.mentioned or by_us)
     of = f"discord:{number}"
-    return Edit(f"{of}:e{clean(edited)}", of, address, f"discord:{sender}", words.text)
+    when = clean(edited) or hashlib.sha256(words.text.encode()).hexdigest()[:16]
+    return Edit(f"{of}:e{when}", of, address, f"discord:{sender}", words.text)
 
 
 def read_interaction(event: Json, spot: Spot, reading: Reading) -> Press | Message | None:

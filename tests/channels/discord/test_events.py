@@ -265,6 +265,12 @@ class TestEdits:
         assert self.edit({"id": "1000", "channel_id": LAB, "embeds": []}) is None
         assert self.edit({"id": "1000", "channel_id": LAB, "edited_timestamp": "x"}) is None
 
+    def test_where_no_time_is_said_an_edit_is_known_by_its_text(self) -> None:
+        bare = {"id": "1000", "channel_id": LAB, "author": {"id": "91"}}
+        texts = ("new", "new", "newer")
+        first, same, other = (self.edit(bare | {"content": text}) for text in texts)
+        assert first.identity == same.identity != other.identity
+
     def test_our_own_edits_are_nothing(self) -> None:
         ours = {"id": BOT, "username": "gate"}
         assert self.edit(said(author=ours, edited_timestamp="2026-11-30T12:05:00Z")) is None
