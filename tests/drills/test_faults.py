@@ -23,11 +23,15 @@ from tests.drills.looking import Found, check, settled
 from tests.drills.platforms import Discord, Place, Platform, Slack, Telegram, serving, settings
 from tests.drills.weather import Penalties, Weather, penalties
 from tests.end_to_end.house import TIMES, House, Process, until
+from tests.fakes.discord_faults import Pace
+from tests.fakes.slack_faults import Tiers
+from tests.fakes.telegram_faults import Flood
 
 LONG = "LANEWAY_DRILL_THREADS" in os.environ
 THREADS = int(os.environ.get("LANEWAY_DRILL_THREADS", "12"))  # of all platforms together
 EACH = 5  # messages in a thread
 SEED = int(os.environ.get("LANEWAY_DRILL_SEED", "0")) or random.randrange(1, 10**9)
+SPEED, PENALTY = (1.0, 3.0) if LONG else (TIMES, 1.0)
 PAUSE = 0.03  # seconds between two messages, somewhere; faults come a little slower
 CAPS = {"LANEWAY_MAX_TURNS": "8", "LANEWAY_QUEUE_LIMIT": "1000", "LANEWAY_WEB_PORT": "0"}
 
@@ -44,13 +48,25 @@ async def gateway(folder: Path, platforms: Sequence[Platform]) -> AsyncIterator[
         finally:
             assert await process.end(signal.SIGTERM) == 0
         return
-    house = House(folder, times=TIMES, **wanted)
+    house = House(folder, times=SPEED, **wanted)
     house.fake = platforms[0].fake
     await house.start_gateway()
     try:
         yield house.home
     finally:
         await house.stop_gateway()
+
+
+def limit(platforms: Sequence[Platform]) -> None:
+    """The platforms' own limits; where seconds pass three times as fast they could not be kept."""
+    for platform in platforms:
+        match platform:
+            case Telegram():
+                platform.fake.flood = Flood(penalty=round(PENALTY))
+            case Slack():
+                platform.fake.tiers = Tiers(penalty=round(PENALTY))
+            case Discord():
+                platform.fake.pace = Pace(5, 5.0, 50)
 
 
 async def meet(platforms: Sequence[Platform]) -> dict[int, Place]:
@@ -105,8 +121,9 @@ async def test_each_message_is_answered_once_in_its_thread_in_order_whatever_goe
         Telegram(directs, threads), Slack(directs, threads), Discord(directs, threads)
     ]  # fmt: skip
     chance = random.Random(SEED)
-    times = 1.0 if LONG else TIMES
-    weather = Weather(platforms, random.Random(SEED + 1), times, hangs=LONG)
+    weather = Weather(platforms, random.Random(SEED + 1), SPEED, PENALTY, hangs=LONG)
+    if LONG:
+        limit(platforms)
     async with serving(platforms), gateway(tmp_path, platforms) as home:
         await until(lambda: all(platform.connected for platform in platforms))
         said = await meet(platforms)
@@ -118,7 +135,7 @@ async def test_each_message_is_answered_once_in_its_thread_in_order_whatever_goe
         weather.calm()
         turns = await settled(home, platforms, said)
     found = check(platforms, said, turns)
-    kept = {platform.name: penalties(platform, times) for platform in platforms}
+    kept = {platform.name: penalties(platform, PENALTY, SPEED) for platform in platforms}
     report(platforms, weather, found, kept)
     for platform in platforms:
         assert not kept[platform.name].broken

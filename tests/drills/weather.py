@@ -17,8 +17,9 @@ from typing import Any
 from tests.drills.platforms import Discord, Platform, Slack, Telegram
 from tests.fakes.discord_world import BOT
 
-PENALTY = 1.0  # seconds that pass in the test
-UNDER_WAY = 0.2  # seconds in which a call may still come that left before the refusal was read
+UNDER_WAY = (
+    0.25  # share of a penalty in which calls may still come that had left before it was read
+)
 POST = ("POST", "/messages$")
 EDIT = ("PATCH", "/messages/")
 Fault = Callable[[], object]
@@ -26,11 +27,15 @@ Fault = Callable[[], object]
 
 @dataclass(slots=True)
 class Weather:
-    """Orders one fault after another; ``times`` is how fast the gateway's seconds pass."""
+    """Orders one fault after another; ``times`` is how fast the gateway's seconds pass.
+
+    A ``penalty`` lasts so many seconds of the test.
+    """
 
     platforms: Sequence[Platform]
     chance: random.Random
     times: float
+    penalty: float
     hangs: bool  # also answers that never come, for as long as a platform is waited for
     ordered: Counter[str] = field(default_factory=Counter)
 
@@ -52,7 +57,7 @@ class Weather:
     @property
     def _seconds(self) -> int:
         """A penalty as the gateway is told it."""
-        return round(PENALTY * self.times)
+        return round(self.penalty * self.times)
 
     def _kinds(self, platform: Platform) -> Mapping[str, Fault]:
         match platform:
@@ -168,7 +173,7 @@ class Penalties:
     broken: list[str] = field(default_factory=list)
 
 
-def penalties(platform: Platform, times: float) -> Penalties:
+def penalties(platform: Platform, penalty: float, times: float) -> Penalties:
     """From the calls that a platform saw; ``times`` is how fast the gateway's seconds passed."""
     found = Penalties()
     calls: list[Any] = platform.fake.calls
@@ -177,14 +182,14 @@ def penalties(platform: Platform, times: float) -> Penalties:
             continue
         found.told += 1
         concerned = _concerned(platform, refused)
-        lasts = PENALTY
+        lasts = penalty
         if platform.name == "discord" and refused.limited is not None:
             lasts = refused.limited.retry_after / times
         for later in calls[number + 1 :]:
             after = later.at - refused.at
             if after > lasts - 0.05:
                 break
-            if after > UNDER_WAY and concerned(later):
+            if after > UNDER_WAY * penalty and concerned(later):
                 found.broken.append(f"{_named(later)} {after:.2f} s after {_named(refused)}")
     return found
 
