@@ -31,7 +31,6 @@ from core.engines.codex_words import (
     KINDS,
     POLICY,
     answer_to,
-    closed_to_the_web,
     command_of,
     is_tool_call,
     kind_of,
@@ -116,7 +115,7 @@ class CodexRun(AgentRun[Thread]):
         return await open_thread(self._peer, self._request, self._engine)
 
     def _fits(self, kept: Thread) -> bool:
-        return kept.closed == closed_to_the_web(self._request)
+        return kept.approvals is self._request.approvals
 
     async def _wake(self, kept: Thread) -> None:
         self._peer = kept.peer

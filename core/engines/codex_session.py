@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 from core.engines import codex_ends as ends
 from core.engines.acp_plain import Json, as_sent, items, mapping, name, words
-from core.engines.base import EngineUnready, Finding, Request
+from core.engines.base import Approvals, EngineUnready, Finding, Request
 from core.engines.codex_words import (
     GREETING,
     PROFILE,
     SHELL,
     Declared,
-    closed_to_the_web,
     models,
     obeyed,
     offered,
@@ -66,7 +65,7 @@ class Thread:
     folder: Path
     session: str
     resumed: bool
-    closed: bool  # to the web, as it was started
+    approvals: Approvals  # it was started for
     model: str
     limits: Json
     idle_since: float = 0.0
@@ -93,8 +92,7 @@ async def open_thread(peer: Peer, request: Request, engine: CodexEngine) -> Thre
     if request.read_only:
         await _see_that_it_only_reads(peer, session, found, engine)
     model = found.model(request.model) or name(opened.get("model"))
-    web = closed_to_the_web(request)
-    return Thread(peer, found, request.folder, session, resumed, web, model, {})
+    return Thread(peer, found, request.folder, session, resumed, request.approvals, model, {})
 
 
 async def greet(peer: Peer) -> Declared:

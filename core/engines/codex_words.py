@@ -59,7 +59,12 @@ def arguments(
         "include_only": [*HANDED_ON, mark],
     }
     files = {**{str(path): "deny" for path in private}, **{str(path): "write" for path in own}}
-    settings[f"permissions.{PROFILE}"] = {"extends": ":workspace", "filesystem": files}
+    # With paths that nobody may read, even a command that is allowed to leave the sandbox gets no
+    # network but what is said here. Where nobody is asked it has to ask for it.
+    network = {"enabled": request.approvals is not Approvals.AUTO}
+    profile = {"extends": ":workspace", "filesystem": files, "network": network}
+    settings[f"permissions.{PROFILE}"] = profile
+    settings["features.exec_permission_approvals"] = request.approvals is Approvals.AUTO
     settings["default_permissions"] = PROFILE
     settings["notify"] = []
     settings["agents.enabled"] = False  # some models have them whatever the features say

@@ -285,6 +285,27 @@ async def test_settings_and_instructions_of_a_workspace_do_not_count(
     assert "Be kind to doors." not in json.dumps(service.seen)
 
 
+async def test_commands_reach_the_network_where_somebody_is_asked_and_else_ask_for_it(
+    scene: Scene, service: ResponsesServer
+) -> None:
+    port = service.url.split(":")[2].partition("/")[0]
+    connect = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"
+    reach = f"{connect} && echo REACHED"
+    more = {"network": {"enabled": True}}
+    extra = {"sandbox_permissions": "with_additional_permissions", "justification": "j"}
+    asked = await scene.say(run(reach))
+    assert "\nREACHED" in asked.text
+    auto: dict[str, Any] = {"session": asked.started.session, "approvals": Approvals.AUTO}
+    alone = await scene.say(run(reach), **auto)
+    assert "\nREACHED" not in alone.text
+    play = await scene.say(run(reach, additional_permissions=more, **extra), **auto)
+    (question,) = questions(play)
+    assert question.command.startswith(reach)
+    assert '"enabled": true' in question.command
+    assert "\nREACHED" in play.text
+    assert "SECRET" not in (await scene.say(run(f"cat {scene.home}/laneway.db"), **auto)).text
+
+
 @pytest.mark.parametrize("trusted", ["folder", "above"])
 async def test_a_folder_that_the_person_trusts_is_not_trusted_here(
     scene: Scene, person: Path, service: ResponsesServer, trusted: str
@@ -544,11 +565,18 @@ async def test_a_side_answer_can_read_the_workspace_and_nothing_else(
     assert sorted(path.name for path in scene.folder.iterdir()) == ["link", "notes.txt"]
     offered = set().union(*(service.tools(at) for at in range(asked, len(service.seen))))
     known = {*("read_file", "list_files", "search_files"), "request_user_input"}
+    known.add("apply_patch")  # newer ones offer it, and have no machine to use it on
+    for patched in ("patch", "patch again"):
+        refused = ("No usable execution environment", "unsupported c")
+        assert any(words in sides[patched].text for words in refused), sides[patched].text
     coded = {*("exec", "wait", "functions", "request_user_input_async", "clock", "curr_time")}
     assert offered <= known | (coded if model != MODEL else set()), offered
     if model != MODEL:
         inner = {*("clock__curr_time", "list_files", "read_file", "search_files")}
-        inner |= {*("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource")}
+        inner |= {
+            "apply_patch",
+            *("list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),
+        }
         told = sides["code"].text.replace('"', " ").replace("}", " ").split()
         assert {word for word in told if "_" in word and word[0].islower()} - inner <= {
             "input_text"
@@ -608,3 +636,14 @@ async def test_tools_of_the_gateway_are_called_unasked_and_their_token_is_in_no_
     assert started[-1].title == "laneway: send_message"
     left = [path for path in (*scene.home.rglob("*"), *person.rglob("*")) if path.is_file()]
     assert not any(b"a-token-of-it" in path.read_bytes() for path in left)
+
+
+async def test_what_a_command_left_running_lives_and_dies_with_the_program(scene: Scene) -> None:
+    scene.engine = real(scene.home)  # where nothing is closed, Codex lets it live
+    left = run("setsid -f sleep 611; touch begun", sandbox_permissions="require_escalated")
+    play = await scene.say(left)
+    assert play.last == DONE
+    sleeping = [one for one in processes_of(scene.home) if "611" in one.cmdline()]
+    assert sleeping, [one.cmdline() for one in processes_of(scene.home)]
+    await scene.engine.close()
+    assert processes_of(scene.home) == []

@@ -64,6 +64,11 @@ def test_what_it_is_started_with_can_be_read_back(path: str, read_only: bool) ->
     read = tomllib.loads("\n".join(rest[1::2]))
     assert read["projects"][path] == {"trust_level": "untrusted"}
     assert read["permissions"]["laneway"]["filesystem"] == {"/home/gw": "deny", path: "write"}
+    assert read["permissions"]["laneway"]["network"] == {"enabled": True}
+    auto = Request("lane", 1, folder, "hello", approvals=Approvals.AUTO)
+    _, *rest = arguments(auto, [], [folder], "MARK")
+    alone = tomllib.loads("\n".join(rest[1::2]))
+    assert alone["permissions"]["laneway"]["network"] == {"enabled": False}
     assert read["default_permissions"] == "laneway"
     assert read["features"]["plugins"] is False
     assert ("shell_tool" in read["features"]) is read_only
