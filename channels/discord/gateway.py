@@ -25,7 +25,7 @@ from discord.http import Route
 from channels.discord.content import Me, person_name, snowflake
 from channels.discord.errors import ApiError, TokenRefused, fatal, translate
 from channels.discord.rest import Rest
-from channels.fields import Malformed, as_object, obj, string
+from channels.fields import Malformed, as_object, maybe, obj, string
 from core.channel import Connection, RateLimited, SendError
 
 log = logging.getLogger(__name__)
@@ -256,7 +256,7 @@ def who(ready: object) -> Me:
     """Who we are, from the first event of a session. Raises Malformed."""
     fields = as_object(ready, "READY")
     user = obj(fields, "user")
-    application = obj(fields, "application")
+    application = maybe(fields, "application") or user  # most have the same id
     return Me(snowflake(user, "id"), snowflake(application, "id"), person_name(user))
 
 

@@ -25,7 +25,7 @@ from channels.discord.errors import (
     ApiError,
     translate,
 )
-from channels.discord.places import POSTS, Places
+from channels.discord.places import POSTS, Kind, Places, Spot
 from channels.discord.rest import Rest
 from channels.fields import Malformed, as_object, string
 from core.channel import ThreadGone
@@ -152,6 +152,14 @@ class Threads:
                     raise translate(error, thread=True) from None
                 self._cannot(address, error)
         self._pending.pop(address.thread, None)
+        self._opened(address, name)
+
+    def _opened(self, address: Address, name: str) -> None:
+        """What is said there may come before the news that the thread is there, or without it."""
+        if address.thread not in self._stuck and self._places.get(address.thread) is None:
+            parent = self._places.get(address.chat)
+            guild = parent.guild if parent is not None else ""
+            self._places.put(Spot(address.thread, Kind.THREAD, guild, address.chat, name))
 
     def _cannot(self, address: Address, error: ApiError) -> None:
         self._stuck[address.thread] = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from channels.discord.content import Me
+from channels.discord.gateway import who
 from core.messages import Address
 from tests.channels.discord.conftest import Discord, connected
 from tests.contracts.channel_contract import listening
@@ -53,3 +55,9 @@ async def test_what_says_that_it_is_from_a_server_is_never_direct(discord: Disco
         bare(fake, "930000000000000077", f"{ME} hidden", channel_type=0)
         fake.user_says("marker")
         await fake.until(lambda: intake.texts == ["marker"])
+
+
+def test_a_greeting_that_names_no_application_is_enough() -> None:
+    user = {"id": BOT, "username": "gate"}
+    assert who({"user": user}) == Me(BOT, BOT, "gate")
+    assert who({"user": user, "application": {"id": "77"}}) == Me(BOT, "77", "gate")

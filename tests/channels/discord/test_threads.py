@@ -45,6 +45,23 @@ class TestThreads:
         assert len(discord.fake.called("POST", "/threads$")) == 1
         assert discord.fake.reactions[CHANNEL, said["id"]] == ["👀"]
 
+    async def test_a_thread_that_we_opened_is_known_before_we_are_told(
+        self, discord: Discord, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        api = discord.fake.api
+        tell = api._dispatch
+        monkeypatch.setattr(
+            api, "_dispatch", lambda kind, event: kind == "THREAD_CREATE" or tell(kind, event)
+        )
+        async with listening(discord.channel, discord.intake):
+            await connected(discord)
+            lane, _ = await mentioned(discord, "fix the build")
+            await discord.channel.do(Send(lane, Part("on it")))
+            discord.fake.user_says("and the tests", channel=lane.thread)
+            await discord.fake.until(lambda: discord.intake.texts[-1] == "and the tests")
+        assert discord.intake.messages[-1].address == lane
+        assert not discord.fake.called("GET", f"/channels/{lane.thread}$")
+
     async def test_nobody_who_is_not_answered_costs_a_call(self, discord: Discord) -> None:
         async with listening(discord.channel, discord.intake):
             await connected(discord)
