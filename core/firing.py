@@ -60,21 +60,23 @@ class Firing:
         """Decide about a job that is due now. ``busy``: its lane is at work or has some waiting."""
         here = channel_of(lane.id) in self.channels
         if here and not self.allowed(job.person, lane):
-            return await self._ends(job, lane, JobState.PAUSED, job_words.NOT_ALLOWED)
+            return await self.ends(job, lane, JobState.PAUSED, job_words.NOT_ALLOWED)
         try:
             plan = job.plan
         except (BadWhen, LookupError, ValueError) as fault:
             log.error("job %d cannot be reckoned any more: %s", job.id, fault)
-            return await self._ends(job, lane, JobState.FAILED, job_words.UNREADABLE)
+            return await self.ends(job, lane, JobState.FAILED, job_words.UNREADABLE)
         now = self.clock.now()
         decision = job_rules.decide(job, plan, now, catch_up=self.catch_up, busy=busy)
         if decision.fate is Fate.RUN and here:
             return self._runs(job, lane, decision)
-        return self._left_out(job, decision, here)
+        return self.left_out(job, decision, here=here)
 
-    def found(self, job: Job, lane: LaneRow, decision: Decision, evidence: str) -> Fired:
+    def found(
+        self, job: Job, lane: LaneRow, decision: Decision, result: str, evidence: str
+    ) -> Fired:
         """A watch has seen what it waits for: its turn gets the evidence below the prompt."""
-        return self._runs(job, lane, decision, evidence)
+        return self._runs(job, lane, decision, result, evidence)
 
     def allowed(self, person: str, lane: LaneRow) -> bool:
         """Whether this person may still have something run there."""
@@ -97,9 +99,11 @@ class Firing:
 
     # One of three ends --------------------------------------------------------------------
 
-    def _runs(self, job: Job, lane: LaneRow, decision: Decision, evidence: str = "") -> Fired:
+    def _runs(
+        self, job: Job, lane: LaneRow, decision: Decision, start: str = "", evidence: str = ""
+    ) -> Fired:
         now, turn = self.clock.now(), self.store.ids.turn()
-        start = job_words.decided(decision)
+        start = start or job_words.decided(decision)
         note = job_words.note(job, decision.due, self.zone_of(job.person), start)
         identity = _identity(job, decision)
         said = MessageRow(
@@ -138,8 +142,8 @@ class Firing:
         number = self.store.ids.budget()
         return Put(of_turn(number, turn.lane, turn.id, job.budget, turn.arrived, job.person))
 
-    def _left_out(self, job: Job, decision: Decision, here: bool) -> Fired:
-        """An instant at which the job does not run."""
+    def left_out(self, job: Job, decision: Decision, *, here: bool) -> Fired:
+        """An instant at which the job does not run. ``here``: its thread can be written to."""
         missed = decision.fate in (Fate.MISSED, Fate.RESTORED)
         result = job_words.decided(decision)
         if decision.fate is Fate.RUN:
@@ -155,7 +159,7 @@ class Firing:
         log.info("job %d does not run: %s", job.id, result)
         return Fired(job, Item(_identity(job, decision), rows=written), decision, told)
 
-    async def _ends(self, job: Job, lane: LaneRow, state: JobState, why: str) -> Fired:
+    async def ends(self, job: Job, lane: LaneRow, state: JobState, why: str) -> Fired:
         """The job does not go on; its person is told, in the thread or else alone."""
         row = stored.state(job.id, state, self.clock.now(), None, f"{state.value}: {why}")
         log.warning("job %d is %s: %s", job.id, state.value, why)

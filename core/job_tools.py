@@ -11,7 +11,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from core import job_words
+from core import job_words, watch_asking, watch_words
 from core.clock import Clock
 from core.items import Item, Take
 from core.job_asking import Asked, JobLimits, asked
@@ -23,11 +23,13 @@ from core.store import jobs as stored
 from core.store.store import Store
 from core.tool_table import BadCall
 from core.turns import Turn
+from core.watch_asking import AskedWatch
 from core.when import BadWhen, upcoming
 from core.wording import plain, quoted
 
 YES, NO = "Set it up", "No"
 Confirm = Callable[[str, Sequence[str]], Awaitable[str | None]]  # asks a person; their choice
+Read = Callable[[], "Asked | AskedWatch"]  # what is asked for, as of now; raises BadWhen
 
 
 @dataclass(slots=True)
@@ -47,9 +49,45 @@ class JobTools:
         self, turn: Turn, when: str, prompt: str, request: str, confirm: Confirm, take: Take
     ) -> str:
         """Make a job, once for each request id; raises BadCall."""
+
+        def wanted() -> Asked:
+            now, zone = self.clock.now(), self._zone(turn.person)
+            return asked(when, prompt, zone, now, self.limits)
+
+        words = clean(when), clean(prompt)
+        return await self._set_up(turn, wanted, words, request, confirm, take)
+
+    async def watch(
+        self,
+        turn: Turn,
+        what: str,
+        when: str,
+        prompt: str,
+        request: str,
+        confirm: Confirm,
+        take: Take,
+    ) -> str:
+        """The same with a watch. A command or a file is always asked about."""
+
+        def wanted() -> AskedWatch:
+            now, zone = self.clock.now(), self._zone(turn.person)
+            return watch_asking.asked(f"{what} {when}", prompt, zone, now, self.limits)
+
+        words = clean(what), clean(when), clean(prompt)
+        return await self._set_up(turn, wanted, words, request, confirm, take)
+
+    async def _set_up(
+        self,
+        turn: Turn,
+        read: Read,
+        words: Sequence[str],
+        request: str,
+        confirm: Confirm,
+        take: Take,
+    ) -> str:
         if self.people.role(turn.person) is Role.NONE:
             raise BadCall("The person you work for may not set up jobs.")
-        request = request or _request(turn, when, prompt)
+        request = request or _request(turn, words)
         key = (turn.lane, request)
         if key in self._asking:
             raise BadCall("A person is being asked about this already; wait for that answer.")
@@ -58,11 +96,11 @@ class JobTools:
             known = await stored.requested(self.store, turn.lane, request)
             if known is not None:
                 return f"It was set up before. {self._told(known)}"
-            wanted = await self._wanted(turn, when, prompt)
-            if self.limits.agents_ask or turn.origin.job:
+            wanted = await self._wanted(turn, read)
+            if self.limits.agents_ask or turn.origin.job or _reaches(wanted):
                 if await confirm(self._question(turn, wanted), (YES, NO)) != YES:
                     raise BadCall("Nobody agreed to it, so nothing was set up.")
-                wanted = await self._wanted(turn, when, prompt)  # times that count from now
+                wanted = await self._wanted(turn, read)  # times that count from now
             return await self._make(turn, wanted, request, take)
         finally:
             self._asking.discard(key)
@@ -86,20 +124,30 @@ class JobTools:
 
     # Inside -------------------------------------------------------------------------------
 
-    async def _wanted(self, turn: Turn, when: str, prompt: str) -> Asked:
+    async def _wanted(self, turn: Turn, read: Read) -> Asked | AskedWatch:
         """What is asked for, as of now."""
-        now, zone = self.clock.now(), self._zone(turn.person)
         try:
-            wanted = asked(when, prompt, zone, now, self.limits)
+            wanted = read()
         except BadWhen as refused:
             raise BadCall(str(refused)) from refused
+        if _reaches(wanted) and self.people.role(turn.person) is not Role.ADMIN:
+            raise BadCall("Only admins watch commands and files; the person can watch a url.")
         if await stored.count(self.store, turn.person) >= self.limits.most:
             raise BadCall(f"The person has {self.limits.most} jobs, as many as there may be.")
         return wanted
 
-    def _question(self, turn: Turn, wanted: Asked) -> str:
+    def _question(self, turn: Turn, wanted: Asked | AskedWatch) -> str:
         """Everything the person agrees to; nothing of it is left out."""
         zone = self._zone(turn.person)
+        if isinstance(wanted, AskedWatch):
+            return watch_words.question(
+                wanted.words,
+                wanted.said,
+                job_words.moment(wanted.until, zone),
+                wanted.each_time,
+                self.people.name(turn.person),
+                wanted.prompt,
+            )
         times = [job_words.moment(at, zone) for at in upcoming(wanted.plan, wanted.now, 3)]
         listed = "\n".join(f"- {one}" for one in times)
         return (
@@ -108,13 +156,15 @@ class JobTools:
             f"It would run:\n\n{listed}"
         )
 
-    async def _make(self, turn: Turn, wanted: Asked, request: str, take: Take) -> str:
+    async def _make(self, turn: Turn, wanted: Asked | AskedWatch, request: str, take: Take) -> str:
         job = wanted.job(self.store.ids.job(), turn.lane, turn.person)
         job = replace(job, made_by="agent", request=request)
         zone = self._zone(turn.person)
-        text = (
-            f"The agent set this up. {job_words.made(job, zone, wanted.now, self.limits.catch_up)}"
-        )
+        if isinstance(wanted, AskedWatch):
+            made = watch_words.made(job, zone)
+        else:
+            made = job_words.made(job, zone, wanted.now, self.limits.catch_up)
+        text = f"The agent set this up. {made}"
         shown = self.showing.text(turn.lane, text)
         await take(Item(rows=(stored.new(job),), deliveries=shown))
         self.changed()
@@ -136,7 +186,7 @@ class JobTools:
         return {
             "id": job.id,
             "kind": job.kind.value,
-            "when": job.said,
+            "when": job_words.times(job),
             "prompt": job.prompt,
             "state": job.state.value,
             "next": job_words.moment(coming, zone) if coming else None,
@@ -148,9 +198,14 @@ class JobTools:
         return self.people.person(person, "").zone or self.zone
 
 
-def _request(turn: Turn, when: str, prompt: str) -> str:
+def _reaches(wanted: Asked | AskedWatch) -> bool:
+    """Whether it runs commands or reads files by itself: only admins may, and agents only asked."""
+    return isinstance(wanted, AskedWatch) and watch_words.needs_admin(wanted.what)
+
+
+def _request(turn: Turn, words: Sequence[str]) -> str:
     """The same words in one turn are the same wish."""
-    digest = hashlib.sha256(f"{clean(when)}\0{clean(prompt)}".encode()).hexdigest()
+    digest = hashlib.sha256("\0".join(words).encode()).hexdigest()
     return f"turn {turn.id} {digest[:16]}"
 
 

@@ -26,6 +26,7 @@ from core.wording import count, duration, label, money, plain, quoted
 
 NEXT_SHOWN = 3
 PROMPT_SHOWN = 60  # characters
+WHAT_SHOWN = 120
 ERROR_SHOWN = 200
 NOUNS = {
     JobKind.SCHEDULE: "schedule",
@@ -103,7 +104,12 @@ def ended(state: FiringState, firing: OpenFiring, late: int) -> str:
 
 def named(job: Job) -> str:
     """``Job 12 (every day at 09:00, "look at the build")``."""
-    return f"Job {job.id} ({plain(job.said)}, {quoted(label(job.prompt, PROMPT_SHOWN))})"
+    return f"Job {job.id} ({plain(times(job))}, {quoted(label(job.prompt, PROMPT_SHOWN))})"
+
+
+def times(job: Job) -> str:
+    """When it runs, as it was written; of a watch also what it looks at."""
+    return f"{label(job.what, WHAT_SHOWN)} {job.said}" if job.what else job.said
 
 
 def missed(job: Job, decision: Decision, zone: str) -> str:
@@ -169,7 +175,7 @@ def manner(job: Job, catch_up: int) -> str:
 def listed(job: Job, zone: str, name: str) -> str:
     """A line of a listing."""
     state = "" if job.state is JobState.ACTIVE else f", {job.state.value}"
-    parts = [f"**{job.id}** {plain(job.said)}{state}: {quoted(label(job.prompt, PROMPT_SHOWN))}"]
+    parts = [f"**{job.id}** {plain(times(job))}{state}: {quoted(label(job.prompt, PROMPT_SHOWN))}"]
     if job.turn is not None:
         parts.append("runs or waits now")
     if job.next_at is not None and job.state is JobState.ACTIVE:
@@ -185,6 +191,6 @@ def listed(job: Job, zone: str, name: str) -> str:
 def note(job: Job, due: int, zone: str, start: str) -> str:
     """The line above the prompt, for the agent: nobody has just written this."""
     return (
-        f"(Job {job.id}, a {NOUNS[job.kind]}: {' '.join(job.said.split())}. "
+        f"(Job {job.id}, a {NOUNS[job.kind]}: {' '.join(times(job).split())}. "
         f"Due {moment(due, zone)}, {start}. Nobody wrote this just now.)"
     )

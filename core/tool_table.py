@@ -30,6 +30,7 @@ class Name(StrEnum):
     READ_THREAD = "read_thread"
     QUEUE_FOR_MAIN = "queue_for_main"
     SCHEDULE = "schedule"
+    WATCH = "watch"
     LIST_JOBS = "list_jobs"
     CANCEL_JOB = "cancel_job"
 
@@ -142,6 +143,32 @@ TABLE = (
             ),
         },
         ("when", "prompt"),
+    ),
+    _tool(
+        Name.WATCH,
+        "Set up a watch: something is looked at again and again, without you, and when it comes"
+        " true the prompt is given to the agent of this chat thread with what was seen. A person"
+        " may be asked to agree first.",
+        {
+            "what": _text(
+                "What to look at and what to wait for, one of: url https://… changed | status !="
+                ' 200 | contains "TEXT" | json .path == VALUE; run "COMMAND" exit 0 | exit != 0 |'
+                ' changed | contains "TEXT"; file PATH changed | exists | contains "TEXT". COMMAND'
+                " and TEXT stand in quotes. Commands and files only where the person is an admin.",
+                3_000,
+            ),
+            "when": _text(
+                "How often, and more if wanted: every 5m until fri 18:00, every 1h for 2d each"
+                " time. It ends after 7 days when nothing else is said, and after it came true once"
+                " without: each time.",
+                300,
+            ),
+            "prompt": _text("What shall be done then, in full.", JOB_PROMPT_MOST),
+            "request_id": _text(
+                "A name of your own for this watch: a second call with it makes no second one.", 100
+            ),
+        },
+        ("what", "when", "prompt"),
     ),
     _tool(
         Name.LIST_JOBS,

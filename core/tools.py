@@ -173,8 +173,8 @@ class Tools:
                 return await self._read(seat.turn, given.number("limit", READ, READ_MOST))
             case Name.QUEUE_FOR_MAIN:
                 return await self._queue_up(seat, given.text("request"))
-            case Name.SCHEDULE:
-                return await self._schedule(seat, given)
+            case Name.SCHEDULE | Name.WATCH:
+                return await self._set_up(seat, given)
             case Name.LIST_JOBS:
                 return await self._jobs.listed(seat.turn)
             case Name.CANCEL_JOB:
@@ -220,13 +220,16 @@ class Tools:
         finally:
             seat.release()
 
-    async def _schedule(self, seat: Seat, given: Given) -> str:
+    async def _set_up(self, seat: Seat, given: Given) -> str:
         async def confirm(question: str, options: Sequence[str]) -> str | None:
             self._count(seat)
             return await self._choice(seat, question, options)
 
         when, prompt, request = map(given.text, ("when", "prompt", "request_id"))
         taking = self._taking()
+        if given.tool.spec.name == Name.WATCH:
+            what = given.text("what")
+            return await self._jobs.watch(seat.turn, what, when, prompt, request, confirm, taking)
         return await self._jobs.schedule(seat.turn, when, prompt, request, confirm, taking)
 
     async def _title(self, turn: Turn, title: str) -> str:

@@ -236,6 +236,8 @@ def _target(look: Look, target: str) -> str:
     most, noun = (COMMAND_MOST, "command") if look is Look.RUN else (PATH_MOST, "path")
     if not target.strip() or len(target) > most:
         raise BadJob(f"A {noun} has 1 to {most} characters. Say for example: {EXAMPLES[look]}")
+    if not target.isprintable():
+        raise BadJob(f"A {noun} is one line without control characters: {EXAMPLES[look]}")
     return target
 
 

@@ -120,7 +120,7 @@ def judge(what: What, known: Known, saw: Seen | Unseen, *, anew: bool = False) -
         saw = _fit(what, saw)
     if isinstance(saw, Unseen):
         return _failed(known, saw)
-    digest, kept = _digest(saw), _kept(what, saw)
+    digest, kept = (_digest(saw), _kept(what, saw)) if what.test is Test.CHANGED else ("", "")
     news = News.WELL if known.told else None
     held = _changed(known, digest) if what.test is Test.CHANGED else holds(what, saw)
     new = held and not known.held
@@ -288,8 +288,6 @@ def _digest(saw: Seen) -> str:
 
 def _kept(what: What, saw: Seen) -> str:
     """Enough to tell the next change by; of a file its end, where new things mostly are."""
-    if what.test is not Test.CHANGED:
-        return ""
     return clean(saw.text[-KEPT:] if what.look is Look.FILE else saw.text[:KEPT])
 
 

@@ -142,8 +142,8 @@ class Gateway:
             people = People(lists(settings))
             await people.load(store)
             tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}/mcp"
-            alarm = self._make_alarm()
-            parts = assemble(settings, clock, store, channels, engines, people, tools_url, alarm)
+            alarms = self._make_alarm(), self._make_alarm()
+            parts = assemble(settings, clock, store, channels, engines, people, tools_url, *alarms)
             self._intake = parts.intake
             parts.intake.connections.update(
                 {name: Connection("connecting") for name in there.opened} | there.missing
@@ -189,7 +189,7 @@ class Gateway:
             job_limits(self._settings),
             zone_name(self._settings),
             parts.runner.take,
-            parts.jobs.changed,
+            parts.jobs_changed,
         )
         asks = reports.asks() | jobs.asks()
         control = Control(parts.store, local, parts.runner, parts.outbox, parts.approvals, asks)
@@ -198,6 +198,7 @@ class Gateway:
             ("what was not delivered", parts.undelivered.run(parts.runner.take)),
             ("titles", parts.titling.run()),
             ("jobs", parts.jobs.run(self._stopping)),
+            ("watches", parts.watches.run(self._stopping)),
             ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *((f"menu of {name}", offer(name, one, menu())) for name, one in there.opened.items()),

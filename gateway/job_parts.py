@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from core.alarm import Alarm, SchedulerAlarm
 from core.clock import Clock
+from core.engines.processes import Ledger
 from core.firing import Firing
 from core.job_asking import JobLimits
 from core.job_tools import JobTools
@@ -15,6 +16,11 @@ from core.people import People
 from core.preparing import Defaults
 from core.showing import Showing
 from core.store.store import Store
+from core.watches import Watches
+from core.watching.commands import CommandLook
+from core.watching.files import FileLook
+from core.watching.looks import WORKSPACES, Looking
+from core.watching.pages import PageLook
 from gateway.settings_table import AgentJobs, Settings
 
 
@@ -24,6 +30,7 @@ def job_limits(settings: Settings) -> JobLimits:
         most=settings.jobs_per_person,
         catch_up=round(settings.catch_up * 1000),
         agents_ask=settings.agent_jobs is AgentJobs.ASK,
+        watch_private=settings.watch_private,
     )
 
 
@@ -61,3 +68,22 @@ def make_jobs(
     zone = zone_name(settings)
     firing = Firing(store, people, channels, showing, clock, defaults, catch_up, zone)
     return Jobs(firing, spine, alarm or SchedulerAlarm())
+
+
+def make_watches(
+    settings: Settings,
+    jobs: Jobs,
+    spine: Spine,
+    ledger: Ledger,
+    defaults: Defaults,
+    alarm: Alarm | None,
+) -> Watches:
+    home = settings.home
+    looks = Looking(
+        home,
+        defaults.workspace,
+        PageLook(private=settings.watch_private),
+        CommandLook(home, ledger, sorted(settings.engine_env)),
+        FileLook((home.resolve(),), ((home / WORKSPACES).resolve(),)),
+    )
+    return Watches(jobs.firing, spine, jobs, looks, alarm or SchedulerAlarm())

@@ -122,7 +122,7 @@ def as_json(job: Job) -> Json:
         "id": job.id,
         "kind": job.kind.value,
         "lane": job.lane,
-        "when": job.said,
+        "when": f"{job.what} {job.said}" if job.what else job.said,
         "zone": job.zone,
         "prompt": job.prompt,
         "state": job.state.value,
@@ -135,4 +135,6 @@ def as_json(job: Job) -> Json:
         "catch_up_s": None if job.catch_up is None else job.catch_up / 1000,
         "if_busy": job.if_busy.value,
         "budget_usd": job.budget,
+        "until": instant(job.until),
+        "each_time": job.each_time,
     }

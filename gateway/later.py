@@ -13,7 +13,7 @@ from gateway.settings_table import Settings, SlackMode, TelegramMode, table
 UNUSED = frozenset(
     {
         *("slack_signing_secret", "telegram_webhook_secret"),
-        *("watch_private", "web_url", "trusted_proxies", "admin_emails"),
+        *("web_url", "trusted_proxies", "admin_emails"),
         *("member_emails", "signin_limits", "smtp", "mail_from", "metrics_token"),
     }
 )

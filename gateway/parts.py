@@ -49,9 +49,16 @@ from core.titling import Titling
 from core.tools import Tools
 from core.turns import Limits
 from core.undelivered import Undelivered
+from core.watches import Watches
 from gateway.config import Settings
 from gateway.control import OWNER
-from gateway.job_parts import job_limits, make_job_tools, make_jobs, zone_name
+from gateway.job_parts import (
+    job_limits,
+    make_job_tools,
+    make_jobs,
+    make_watches,
+    zone_name,
+)
 from gateway.paths import APPROVALS, OUTGOING, PRIVATE
 from gateway.settings_table import Approvers, EngineName
 
@@ -85,11 +92,17 @@ class Parts:
     runner: Runner
     intake: Intake
     jobs: Jobs
+    watches: Watches
     undelivered: Undelivered
     titling: Titling
     defaults: Defaults
     approvals: Approvals
     tools: Tools
+
+    def jobs_changed(self) -> None:
+        """Somebody made a job or changed one."""
+        self.jobs.changed()
+        self.watches.changed()
 
 
 def wanted_channels(settings: Settings) -> list[Wanted]:
@@ -255,6 +268,7 @@ def assemble(
     people: People,
     tools_url: str = "",
     alarm: Alarm | None = None,
+    watch_alarm: Alarm | None = None,
 ) -> Parts:
     """Objects that know each other, from the outbox up to the intake."""
     workspace = str(resolved(settings.workspace)) if settings.workspace else ""
@@ -336,7 +350,14 @@ def assemble(
         settings, store, people, frozenset(channels), showing, clock, defaults, runner, alarm
     )
     runner.on_over(jobs.over)
-    job_tools.changed = jobs.changed
+    ledger = StoreLedger(store)
+    watches = make_watches(settings, jobs, runner, ledger, defaults, watch_alarm)
+
+    def jobs_changed() -> None:
+        jobs.changed()
+        watches.changed()
+
+    job_tools.changed = jobs_changed
     house = House(
         home=settings.home,
         engine=defaults.engine,
@@ -353,7 +374,7 @@ def assemble(
     )
     ground = Ground(
         store, runner, outbox, approvals, questions, people, channels, clock, house, new_id,
-        jobs.changed, runner.budgeting.seen, lambda: listed.now,
+        jobs_changed, runner.budgeting.seen, lambda: listed.now,
     )  # fmt: skip
     intake = Intake(ground)
     tools.begin(runner.take, intake.queue_up)
@@ -367,6 +388,7 @@ def assemble(
         runner,
         intake,
         jobs,
+        watches,
         undelivered,
         titling,
         defaults,

@@ -72,6 +72,13 @@ _TABLE = (
     Command("every", "a schedule", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
     Command("at", "something to do once, at a time", Who.ALL, scheduling.set_up, "WHEN : PROMPT"),
     Command("in", "something to do once, in a while", Who.ALL, scheduling.set_up, "20m : PROMPT"),
+    Command(
+        "watch",
+        "look at something again and again, and act when it comes true",
+        Who.ALL,
+        scheduling.watch,
+        "url|run|file … every 5m : PROMPT",
+    ),
     Command("jobs", "what is set up in this thread", Who.ALL, scheduling.jobs),
     Command(
         "job",
@@ -116,8 +123,8 @@ _TABLE = (
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
 # Of a later version; they say so, so that nobody takes them for misspelt.
-LATER = frozenset({"watch", "link"})
-JOBS = frozenset({"every", "at", "in", "jobs", "job"})  # that look at jobs
+LATER = frozenset({"link"})
+JOBS = frozenset({"every", "at", "in", "watch", "jobs", "job"})  # that look at jobs
 MONEY = frozenset({"budget", "status"})  # that look at caps on money
 _ANYWHERE = frozenset({"help", "start", "whoami", "zone", "usage"})
 _HERE_OR_ALL = frozenset({"pause", "resume"})  # with a word behind them they concern all threads

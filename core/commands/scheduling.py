@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from core import job_words
+from core import job_words, watch_asking, watch_words
 from core.commands.base import Answer, Ask
 from core.job_asking import EXAMPLES, typed
-from core.job_rules import Job, JobState
+from core.job_rules import Job, JobKind, JobState
 from core.messages import Style
 from core.showing import Action, Choice
 from core.store import jobs as stored
@@ -42,6 +42,23 @@ def set_up(ask: Ask) -> Answer:
         return Answer(too_many(here.jobs.mine))
     job = asked.job(here.jobs.number(), here.lane.id, person.id)
     text = job_words.made(job, zone, now, limits.catch_up)
+    return Answer(text, rows=(stored.new(job),), choices=_choices(job), jobs=True)
+
+
+def watch(ask: Ask) -> Answer:
+    """``/watch``: something is looked at again and again."""
+    here, person = ask.here, ask.person
+    zone = zone_of(ask)
+    try:
+        asked = watch_asking.typed(ask.args, zone, here.now, here.jobs.limits)
+    except BadWhen as refused:
+        return Answer(plain(str(refused)))
+    if watch_words.needs_admin(asked.what) and not person.admin:
+        return Answer(plain(watch_words.ADMINS_ONLY))
+    if here.jobs.mine >= here.jobs.limits.most:
+        return Answer(too_many(here.jobs.mine))
+    job = asked.job(here.jobs.number(), here.lane.id, person.id)
+    text = watch_words.made(job, zone)
     return Answer(text, rows=(stored.new(job),), choices=_choices(job), jobs=True)
 
 
@@ -115,18 +132,28 @@ def _pause(job: Job, now: int, zone: str) -> Answer:
 def _resume(job: Job, now: int, zone: str) -> Answer:
     if job.state is JobState.ACTIVE:
         return Answer(f"Job {job.id} is not paused.", choices=_choices(job))
-    at = following(job.plan, now)
+    at = _first(job, now)
     if at is None:
         return Answer(f"The time of job {job.id} has passed meanwhile. Set it anew.")
     text = f"Job {job.id} goes on. Next: {job_words.moment(at, zone)}."
     return _became(job, JobState.ACTIVE, now, at, text)
 
 
+def _first(job: Job, now: int) -> int | None:
+    """When a job that goes on runs next; a watch looks at once, as long as it lasts."""
+    if job.kind is not JobKind.WATCH:
+        return following(job.plan, now)
+    return now if job.until is None or now < job.until else None
+
+
 def _run(job: Job, now: int, zone: str) -> Answer:
     if job.turn is not None or job.asked_at is not None:
         return Answer(f"Job {job.id} runs or waits already.", choices=_choices(job))
+    watches = job.kind is JobKind.WATCH
     return Answer(
-        f"Job {job.id} runs now, once more than it would.",
+        f"Job {job.id} looks now."
+        if watches
+        else f"Job {job.id} runs now, once more than it would.",
         rows=(stored.ask(job.id, now),),
         jobs=True,
     )
@@ -159,7 +186,10 @@ def _shown(ask: Ask, job: Job) -> Answer:
     """All about one job, with its newest firings."""
     zone, limits = zone_of(ask), ask.here.jobs.limits
     lines = [job_words.listed(job, zone, ask.here.jobs.name(job.person))]
-    lines.append(job_words.manner(job, limits.catch_up))
+    watches = job.kind is JobKind.WATCH
+    lines.append(
+        watch_words.shown(job, zone) if watches else job_words.manner(job, limits.catch_up)
+    )
     past = [
         f"- {job_words.moment(one.due, zone)}: {plain(one.result) or one.state.value}"
         for one in ask.here.jobs.firings
@@ -176,7 +206,7 @@ def _choices(
     """Buttons: the other of pause and resume, run, cancel. They stand for the command."""
     paused = (after or job.state) is JobState.PAUSED
     verbs = ("resume" if paused else "pause", "run", "cancel")
-    labels = {"run": "Run now"}
+    labels = {"run": "Look now" if job.kind is JobKind.WATCH else "Run now"}
     return tuple(
         Choice(
             f"{verb.title()} {job.id}" if number else labels.get(verb, verb.title()),

@@ -187,6 +187,14 @@ class Child:
                 raise LineTooLong(pieces[0][:4096])
             return b"".join(pieces).rstrip(b"\r\n")
 
+    async def read(self, most: int) -> bytes:
+        """The next bytes of its output, whatever lines they are; empty when it ended."""
+        self._streams.awaited = True
+        try:
+            return await self.stdout.read(most)
+        finally:
+            self._streams.awaited = False
+
     def write(self, data: bytes) -> bool:
         """Hand bytes over without waiting; False when certainly none of them left."""
         if self.stdin.is_closing() or self.over or self._streams.exited.is_set():

@@ -16,8 +16,8 @@ class Time:
 
     job: int
     at: int | None
-    until: int | None
     asked: int | None
+    looked: int  # when it looked last, as far as that is stored
 
 
 def known(job: int, known: Known) -> Row:
@@ -56,4 +56,4 @@ async def of(store: Reader, job: int) -> Known:
 
 async def times(store: Reader) -> list[Time]:
     found = await store.fetch("watch.times")
-    return [Time(row["id"], row["next_at"], row["until"], row["asked_at"]) for row in found]
+    return [Time(row["id"], row["next_at"], row["asked_at"], row["settled_at"]) for row in found]

@@ -333,7 +333,7 @@ async def test_a_watch_that_found_something_has_a_turn_with_the_evidence(tmp_pat
         now = clock.now()
         decision = Decision(now, Fate.RUN, next_at=now + 60_000, settled_at=now)
         firing = house.jobs.firing
-        await house.jobs.store([firing.found(watch, lane, decision, "Status: 503")])
+        await house.jobs.store([firing.found(watch, lane, decision, "found", "Status: 503")])
         await clock.settle()
         assert await house.states(2) == ["done"]
         (turn,) = await house.turns()

@@ -9,12 +9,11 @@ ON CONFLICT (job) DO UPDATE SET digest = excluded.digest, text = excluded.text,
     held = excluded.held, failures = excluded.failures, told = excluded.told;
 
 -- name: watch.looked
--- phase: 40
--- key: id
--- Nobody paused or ended it meanwhile, or that stays as it is.
+-- order: strict
+-- It goes on; what ended meanwhile stays as it is.
 UPDATE jobs SET next_at = :next_at, settled_at = :settled_at, restored = 0,
     asked_at = CASE WHEN asked_at = :asked_at THEN NULL ELSE asked_at END
-WHERE id = :id AND state = 'active';
+WHERE id = :id AND state IN ('active', 'paused');
 
 -- name: watch.said
 -- order: strict
@@ -26,9 +25,9 @@ SELECT * FROM watches WHERE job = :job;
 
 -- name: watch.times
 -- When each is next; a wish counts as now.
-SELECT id, next_at, until, asked_at FROM jobs WHERE kind = 'watch' AND state = 'active'
+SELECT id, next_at, asked_at, settled_at FROM jobs WHERE kind = 'watch' AND state = 'active'
 UNION ALL
-SELECT id, next_at, until, asked_at FROM jobs
+SELECT id, next_at, asked_at, settled_at FROM jobs
     WHERE asked_at IS NOT NULL AND kind = 'watch' AND state = 'paused';
 
 -- name: tidy.watches
