@@ -127,15 +127,18 @@ async def test_each_message_is_answered_once_in_its_thread_in_order_whatever_goe
     async with serving(platforms), gateway(tmp_path, platforms) as home:
         await until(lambda: all(platform.connected for platform in platforms))
         said = await meet(platforms)
+        watching = asyncio.create_task(weather.watch(), name="lateness")
         blowing = asyncio.create_task(weather.blow(2 * PAUSE), name="weather")
         try:
             await talk(platforms, said, chance)
+            blowing.cancel()
+            weather.calm()
+            turns = await settled(home, platforms, said)
         finally:
             blowing.cancel()
-        weather.calm()
-        turns = await settled(home, platforms, said)
+            watching.cancel()
     found = check(platforms, said, turns)
-    kept = {platform.name: penalties(platform, PENALTY, SPEED) for platform in platforms}
+    kept = {platform.name: penalties(platform, weather) for platform in platforms}
     report(platforms, weather, found, kept)
     for platform in platforms:
         assert not kept[platform.name].broken

@@ -99,6 +99,10 @@ async def test_nothing_is_lost_doubled_or_reordered_when_the_gateway_is_killed(
             talking.cancel()
             turns = await settled(drill.home, platforms, drill.said)
             assert await drill.gateway.end(signal.SIGTERM) == 0
+        except BaseException:
+            print(f"exit status {drill.gateway.child.returncode}, and it said last:")
+            print("".join(drill.gateway.lines[-25:]))
+            raise
         finally:
             if talking is not None:
                 talking.cancel()

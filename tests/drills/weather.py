@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class Weather:
     penalty: float
     hangs: bool  # also answers that never come, for as long as a platform is waited for
     ordered: Counter[str] = field(default_factory=Counter)
+    late: list[tuple[float, float]] = field(default_factory=list)  # when, and by how many seconds
 
     async def blow(self, pause: float) -> None:
         """Until cancelled."""
@@ -48,6 +50,14 @@ class Weather:
             if kinds[name][what]() is not False:
                 self.ordered[f"{name}: {what}"] += 1
             await asyncio.sleep(self.chance.uniform(0.3, 1.7) * pause)
+
+    async def watch(self) -> None:
+        """How late this machine is, until cancelled: a call may be that late on its way."""
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(0.02)
+            now = time.monotonic()
+            self.late.append((now, now - began - 0.02))
 
     def calm(self) -> None:
         """Nothing goes wrong any more."""
@@ -173,8 +183,8 @@ class Penalties:
     broken: list[str] = field(default_factory=list)
 
 
-def penalties(platform: Platform, penalty: float, times: float) -> Penalties:
-    """From the calls that a platform saw; ``times`` is how fast the gateway's seconds passed."""
+def penalties(platform: Platform, weather: Weather) -> Penalties:
+    """From the calls that a platform saw."""
     found = Penalties()
     calls: list[Any] = platform.fake.calls
     for number, refused in enumerate(calls):
@@ -182,16 +192,22 @@ def penalties(platform: Platform, penalty: float, times: float) -> Penalties:
             continue
         found.told += 1
         concerned = _concerned(platform, refused)
-        lasts = penalty
+        lasts = weather.penalty
         if platform.name == "discord" and refused.limited is not None:
-            lasts = refused.limited.retry_after / times
+            lasts = refused.limited.retry_after / weather.times
         for later in calls[number + 1 :]:
             after = later.at - refused.at
             if after > lasts - 0.05:
                 break
-            if after > UNDER_WAY * penalty and concerned(later):
+            on_its_way = UNDER_WAY * weather.penalty + 4 * _lateness(weather, refused.at, later.at)
+            if after > on_its_way and concerned(later):
                 found.broken.append(f"{_named(later)} {after:.2f} s after {_named(refused)}")
     return found
+
+
+def _lateness(weather: Weather, begin: float, end: float) -> float:
+    """The most by which this process was late meanwhile."""
+    return max((late for at, late in weather.late if begin - 0.5 < at < end + 0.5), default=0.0)
 
 
 def _named(call: Any) -> str:
