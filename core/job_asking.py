@@ -35,7 +35,7 @@ _CLOCK = re.compile(r"\d{1,2}(?::\d{2}\s*(?:am|pm)?|\s*(?:am|pm))(?:\s+\S+/\S+|\
 _CATCH_UP = re.compile(rf"\bcatch[ -]?up\b(?:\s+(\d+\s*{_UNIT}(?:\s*\d+\s*{_UNIT})*))?", re.I)
 _SKIP = re.compile(r"\bskip\s+missed\b", re.I)
 _BUSY = re.compile(r"\bif\s+busy\b(?:\s+([a-z]+))?", re.I)
-_BUDGET = re.compile(r"\bbudget\b(?:\s+(\$?[\d.]+))?(?!\S)", re.I)
+_BUDGET = re.compile(r"\bbudget\b(?:\s+(\$?[\d.]+))?(?![^\s,])", re.I)
 
 
 class BadJob(BadWhen):

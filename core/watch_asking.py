@@ -25,7 +25,7 @@ from core.job_asking import (
 )
 from core.job_rules import Job, JobKind
 from core.messages import clean
-from core.watch_rules import FOR_EVER, Look, Step, Test, Value, What
+from core.watch_rules import FOR_EVER, Condition, Look, Step, Value, What
 from core.when import BadWhen, Plan, following, parse, span
 from core.wording import duration
 
@@ -42,9 +42,9 @@ _CONDITIONS = {
     Look.FILE: 'changed, exists, or contains "TEXT"',
 }
 _TESTS = {
-    Look.URL: frozenset({Test.CHANGED, Test.STATUS, Test.CONTAINS, Test.JSON}),
-    Look.RUN: frozenset({Test.CHANGED, Test.EXIT, Test.CONTAINS}),
-    Look.FILE: frozenset({Test.CHANGED, Test.EXISTS, Test.CONTAINS}),
+    Look.URL: frozenset({Condition.CHANGED, Condition.STATUS, Condition.CONTAINS, Condition.JSON}),
+    Look.RUN: frozenset({Condition.CHANGED, Condition.EXIT, Condition.CONTAINS}),
+    Look.FILE: frozenset({Condition.CHANGED, Condition.EXISTS, Condition.CONTAINS}),
 }
 _HELD = re.compile(r'"(\d+)"')  # where something quoted stood
 _OP = r"(==|!=|<=|>=|=|<|>)"
@@ -223,9 +223,9 @@ def read_what(words: str) -> What:
     what = replace(
         _condition(look, condition.strip(), quoted), target=_target(look, _bare(target, quoted))
     )
-    if what.test not in _TESTS[look]:
+    if what.condition not in _TESTS[look]:
         raise BadJob(
-            f"“{what.test.value}” means nothing for {look.value}. Say {_CONDITIONS[look]}."
+            f"“{what.condition.value}” means nothing for {look.value}. Say {_CONDITIONS[look]}."
         )
     return what
 
@@ -278,14 +278,14 @@ def _condition(look: Look, said: str, quoted: Sequence[str]) -> What:
         case "":
             raise BadJob(f"What shall I wait for? Say {_CONDITIONS[look]}: {EXAMPLES[look]}")
         case "changed" | "exists" if not rest:
-            return What(look, "", Test(word.lower()))
+            return What(look, "", Condition(word.lower()))
         case "contains":
-            return What(look, "", Test.CONTAINS, text=_text(rest, quoted))
+            return What(look, "", Condition.CONTAINS, text=_text(rest, quoted))
         case "json":
             return _json(look, said, quoted)
     if (found := _CODE.fullmatch(said)) is not None:
         code = int(found[3])
-        return What(look, "", Test(found[1].lower()), op=_op(found[2]), value=code)
+        return What(look, "", Condition(found[1].lower()), op=_op(found[2]), value=code)
     where = "Put the command in quotes. " if look is Look.RUN else ""
     shown = _whole(said, quoted)
     raise BadJob(f"I do not understand “{shown}”. {where}Say {_CONDITIONS[look]}: {EXAMPLES[look]}")
@@ -302,7 +302,7 @@ def _text(said: str, quoted: Sequence[str]) -> str:
 
 def _json(look: Look, said: str, quoted: Sequence[str]) -> What:
     if (found := _JSON_CHANGED.fullmatch(said)) is not None:
-        return What(look, "", Test.CHANGED, path=_path(found[1], quoted))
+        return What(look, "", Condition.CHANGED, path=_path(found[1], quoted))
     found = _JSON.fullmatch(said)
     if found is None:
         raise BadJob(
@@ -310,9 +310,13 @@ def _json(look: Look, said: str, quoted: Sequence[str]) -> What:
         )
     value, exact = _value(found[4], quoted)
     op = "contains" if found[3] else _op(found[2])
+    if op == "contains":
+        value, exact = _bare(found[4], quoted), True
     if op not in ("==", "!=", "contains") and (exact or not isinstance(value, int | float)):
         raise BadJob(f"“{op}” compares numbers: json .price {op} 10.")
-    return What(look, "", Test.JSON, path=_path(found[1], quoted), op=op, value=value, exact=exact)
+    return What(
+        look, "", Condition.JSON, path=_path(found[1], quoted), op=op, value=value, exact=exact
+    )
 
 
 def _path(said: str, quoted: Sequence[str]) -> tuple[Step, ...]:

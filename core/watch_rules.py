@@ -32,7 +32,7 @@ class Look(StrEnum):
     FILE = "file"
 
 
-class Test(StrEnum):
+class Condition(StrEnum):
     CHANGED = "changed"
     CONTAINS = "contains"
     STATUS = "status"
@@ -51,7 +51,7 @@ class What:
 
     look: Look
     target: str  # address, command line or path
-    test: Test
+    condition: Condition
     text: str = ""  # of contains
     path: tuple[Step, ...] = ()  # of json
     op: str = ""
@@ -61,7 +61,7 @@ class What:
     @property
     def follows(self) -> bool:
         """Whether a redirect is gone after: not where its own status is what is asked about."""
-        told = self.value if self.test is Test.STATUS else None
+        told = self.value if self.condition is Condition.STATUS else None
         return not (isinstance(told, int | float) and 300 <= told < 400)
 
 
@@ -120,11 +120,13 @@ def judge(what: What, known: Known, saw: Seen | Unseen, *, anew: bool = False) -
         saw = _fit(what, saw)
     if isinstance(saw, Unseen):
         return _failed(known, saw)
-    digest, kept = (_digest(saw), _kept(what, saw)) if what.test is Test.CHANGED else ("", "")
+    digest, kept = (
+        (_digest(saw), _kept(what, saw)) if what.condition is Condition.CHANGED else ("", "")
+    )
     news = News.WELL if known.told else None
-    held = _changed(known, digest) if what.test is Test.CHANGED else holds(what, saw)
+    held = _changed(known, digest) if what.condition is Condition.CHANGED else holds(what, saw)
     new = held and not known.held
-    after = Known(digest, kept, held and what.test is not Test.CHANGED)
+    after = Known(digest, kept, held and what.condition is not Condition.CHANGED)
     return Judged(after, new and not anew, new and anew, news, known.failures, saw)
 
 
@@ -152,17 +154,17 @@ def next_look(plan: Plan, now: int, failures: int) -> int | None:
 
 def holds(what: What, saw: Seen) -> bool:
     """Whether the condition is true of what was seen; of one that compares with nothing before."""
-    match what.test:
-        case Test.CONTAINS:
+    match what.condition:
+        case Condition.CONTAINS:
             return what.text in saw.text
-        case Test.EXISTS:
+        case Condition.EXISTS:
             return saw.there
-        case Test.STATUS | Test.EXIT:
+        case Condition.STATUS | Condition.EXIT:
             assert isinstance(what.value, int | float), "the grammar reads numbers there"
             return saw.code is not None and _ordered(what.op, saw.code, what.value)
-        case Test.JSON:
+        case Condition.JSON:
             return _compared(what, json.loads(saw.text))
-        case Test.CHANGED:
+        case Condition.CHANGED:
             raise AssertionError("a change is judged by what was seen before")
 
 
@@ -223,7 +225,7 @@ def _number(value: object) -> float | None:
 def _fit(what: What, saw: Seen) -> Seen | Unseen:
     """What was seen as the condition needs it, or why it says nothing about it."""
     match what.look:
-        case Look.URL if what.test is not Test.STATUS:
+        case Look.URL if what.condition is not Condition.STATUS:
             if saw.code is None or not 200 <= saw.code < 300:
                 return Unseen(f"the server answered with status {saw.code}")
         case Look.RUN:
@@ -231,7 +233,7 @@ def _fit(what: What, saw: Seen) -> Seen | Unseen:
                 return why
         case _:
             pass
-    return value_at(what, saw) if what.path or what.test is Test.JSON else saw
+    return value_at(what, saw) if what.path or what.condition is Condition.JSON else saw
 
 
 def _exit_fault(what: What, saw: Seen) -> Unseen | None:
@@ -240,9 +242,9 @@ def _exit_fault(what: What, saw: Seen) -> Unseen | None:
     said = f": {last}" if last else ""
     if saw.code in SHELL_REFUSES:
         return Unseen(f"the command cannot be run (exit status {saw.code}){said}")
-    if what.test is Test.EXIT or saw.code in QUIET_EXITS:
+    if what.condition is Condition.EXIT or saw.code in QUIET_EXITS:
         return None
-    if what.test is Test.CONTAINS and what.text in saw.text:
+    if what.condition is Condition.CONTAINS and what.text in saw.text:
         return None
     return Unseen(f"the command ended with exit status {saw.code}{said}")
 
@@ -302,16 +304,16 @@ _BREAKS = re.compile(r"\r\n|[\r\n]")
 
 def evidence(what: What, before: Known, saw: Seen) -> list[str]:
     """What was found, as lines that are bounded in number and length. Data, never instructions."""
-    match what.test:
-        case Test.CHANGED:
+    match what.condition:
+        case Condition.CHANGED:
             lines = _change(before.text, _kept(what, saw))
-        case Test.CONTAINS:
+        case Condition.CONTAINS:
             lines = _around(saw.text, what.text)
-        case Test.JSON:
+        case Condition.JSON:
             lines = [f"{shown_path(what.path)} is {saw.text}"]
-        case Test.EXISTS:
+        case Condition.EXISTS:
             lines = [f"the file is there, {saw.size} bytes"]
-        case Test.STATUS:
+        case Condition.STATUS:
             lines = _BREAKS.split(saw.text[:2000].strip())[:10]
         case _:  # exit
             lines = _BREAKS.split(f"{saw.text[-6000:]}\n{saw.noise[-2000:]}".strip())[-LINES_MOST:]
@@ -353,7 +355,7 @@ def _change(before: str, now: str) -> list[str]:
     joint = before[-JOINT:]
     if joint.strip() and (at := now.rfind(joint)) >= 0:  # something was only added
         added = _BREAKS.split(now[at + len(joint) :])
-        if before[: at + len(joint)].endswith(now[: at + len(joint)]):
+        if before.endswith(now[: at + len(joint)]):
             return [f"+ {line}" for line in added if line]
     old, new = _BREAKS.split(before), _BREAKS.split(now)
     head = _common(old, new)

@@ -52,7 +52,7 @@ def test_every_command_of_this_version_is_in_the_table() -> None:
     assert set(COMMANDS) == {
         "help", "status", "stop", "skip", "queue", "drop", "btw", "busy", "new", "engine", "model",
         "effort", "approvals", "workspace", "title", "again", "listen", "pause", "resume", "zone",
-        "whoami", "usage", "budget", "compact", "every", "at", "in", "jobs", "job",
+        "whoami", "usage", "budget", "compact", "every", "at", "in", "watch", "jobs", "job",
     }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ async def test_the_nearest_names_have_the_sign_that_was_typed(scene: Scene) -> N
     assert "/" not in scene.said[0]
 
 
-@pytest.mark.parametrize("text", ["!link 1", "/watch url x"])
+@pytest.mark.parametrize("text", ["!link 1", "/link x"])
 async def test_a_command_of_a_later_version_says_so(scene: Scene, text: str) -> None:
     await scene.say(text)
     assert "is not part of this version yet" in scene.said[0]
