@@ -19,7 +19,7 @@ from core.engines.base import (
 )
 from core.items import Item
 from core.lanes import Lanes
-from core.store import reads
+from core.store import reads, rows
 from core.turns import EnginePause, Limits, PauseAsked, Result, ResumeAsked
 from tests.fakes.clock import FakeClock
 from tests.fakes.engine import PuppetEngine, PuppetRun
@@ -124,19 +124,27 @@ def limit(scene: Scene, seconds: float) -> Failure:
     return Failure(FailureKind.LIMIT, until=scene.clock.now() + round(seconds * 1000))
 
 
+async def ends_now(scene: Scene) -> None:
+    """What was told of the limit's end was too late by an hour."""
+    why = EnginePause("its limit of use is reached", scene.clock.now() - 1)
+    row = rows.pause("engine:demo", why.reason, scene.clock.now(), why.until)
+    await scene.parts.runner.take(Item(event=PauseAsked(engine="demo", why=why), rows=(row,)))
+
+
 async def test_a_limit_pauses_the_engine_and_its_turn_runs_when_it_is_over(
     tmp_path: Path,
 ) -> None:
     async with Scene(tmp_path) as scene:
         await scene.says("hello")
         run = await begun(scene.engine)
-        fails(run, limit(scene, 2.5))
+        fails(run, limit(scene, 3600))
         await scene.until(lambda: scene.parts.runner.lanes.engine_pauses)
         await scene.says("me too", lane="other")
         for lane in ("main", "other"):
             await scene.until(lambda lane=lane: len(scene.texts(lane)) == 1)
             (notice,) = scene.texts(lane)
             assert "demo is paused (its limit of use is reached), it runs after that, at" in notice
+        await ends_now(scene)
         second = await scene.engine.started(2)
         assert second.request.lane == "main"
         second.answer_with("hi")
@@ -154,8 +162,9 @@ async def test_nothing_seems_to_think_while_a_limit_holds(
         await scene.says("hello")
         run = await begun(scene.engine)
         await scene.until(lambda: any("thinking" in text for text in scene.texts()))
-        fails(run, limit(scene, 4))
+        fails(run, limit(scene, 3600))
         await scene.until(lambda: [text[:7] for text in scene.texts()] == ["Waiting"])
+        await ends_now(scene)
         (await scene.engine.started(2)).answer_with("hi")
         await scene.until(lambda: scene.texts() == ["hi"])
 
@@ -164,10 +173,12 @@ async def test_a_limit_survives_a_restart_and_ends_by_the_clock(tmp_path: Path) 
     async with Scene(tmp_path) as scene:
         await scene.says("hello")
         run = await begun(scene.engine)
-        fails(run, limit(scene, 2.0))
+        fails(run, limit(scene, 3600))
         await scene.until(lambda: len(scene.texts()) == 1)
         await scene.crash()
     async with Scene(tmp_path) as scene:
+        assert scene.parts.runner.lanes.engine_pauses
+        await ends_now(scene)
         (await scene.engine.started()).answer_with("hi")
         await scene.until(lambda: scene.texts()[-1:] == ["hi"])
 
