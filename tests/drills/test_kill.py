@@ -21,7 +21,7 @@ from tests.drills.looking import check, settled
 from tests.drills.platforms import Discord, Place, Platform, Slack, Telegram, serving, settings
 from tests.end_to_end.house import Process, until
 
-KILLS = int(os.environ.get("LANEWAY_DRILL_KILLS", "3"))
+KILLS = int(os.environ.get("LANEWAY_DRILL_KILLS", "2"))
 SEED = int(os.environ.get("LANEWAY_DRILL_SEED", "0")) or random.randrange(1, 10**9)
 
 
