@@ -61,8 +61,10 @@ class FileLook:
             return Seen(there=False)
         except (OSError, RuntimeError, ValueError) as fault:
             return Unseen(f"it cannot be read ({getattr(fault, 'strerror', '') or 'no such path'})")
-        with os.fdopen(number, "rb", buffering=0) as file:
-            return _seen(file.fileno())
+        try:
+            return _seen(number)
+        finally:
+            os.close(number)
 
     def _hidden(self, path: Path) -> bool:
         if any(path.is_relative_to(folder) for folder in self.let):
