@@ -27,7 +27,7 @@ from core.lanes import Lanes, LaneView
 from core.lifting import lift
 from core.notices import Notices
 from core.preparing import Defaults
-from core.running import Running, TurnLife
+from core.running import Running
 from core.steps import Restoring, Step
 from core.store import reads
 from core.store.errors import StoreError
@@ -35,6 +35,7 @@ from core.store.records import Delivery, DeliveryState
 from core.store.store import Store
 from core.store.writer import Unit
 from core.telling import Telling
+from core.turn_life import TurnLife
 from core.turns import (
     Cancel,
     Command,

@@ -12,31 +12,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Coroutine
+from dataclasses import replace
 
 from core import turns
 from core.aftermath import After, Aftermath, has_effect
 from core.answer import Answer
-from core.approvals import Approvals
-from core.at_work import AtWork, Work
+from core.at_work import Work
 from core.budgeting import NotToday, Tightest, hindrance, not_kept
-from core.clock import Clock
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
 from core.guard import fault_of, guarded
-from core.health import Health
 from core.items import Item, Take
 from core.live import Live
-from core.outbox import Outbox
 from core.patience import Limit, Patience
-from core.preparing import Prepared, Preparing, Unworkable
-from core.prices import Prices
+from core.preparing import Prepared, Unworkable
 from core.settling import End, Settling, spending, usage_row
 from core.store import rows
-from core.telling import Remains, Telling
-from core.tools import Seat, Tools
+from core.telling import Remains
+from core.tools import Seat
+from core.turn_life import TurnLife
 from core.turns import Kind, Result, Turn
 from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED, TOO_LONG, TOO_SILENT
 
@@ -47,33 +42,6 @@ USAGE_EVERY = 1.0  # seconds between two stored usages of a turn
 STOP_COMES = 5.0  # seconds a turn's end waits for the event of the stop that ended it
 SILENT = base.Failure(base.FailureKind.BROKEN)  # an engine that gave no sign of life
 BACK_STOP = 1.0  # seconds after the grace until an engine that does not end is set aside
-
-
-@dataclass(frozen=True, slots=True)
-class TimeLimits:
-    """Seconds. Both pause while a person decides."""
-
-    idle: float  # without any event of the engine
-    turn: float
-    grace: float  # from a stop to the kill of the whole process tree
-
-
-@dataclass(frozen=True, slots=True)
-class TurnLife:
-    """What every turn needs; made once."""
-
-    preparing: Preparing
-    approvals: Approvals
-    outbox: Outbox
-    telling: Telling
-    tools: Tools
-    clock: Clock
-    limits: TimeLimits
-    previews: bool
-    spill: Path  # where answers go that are too long for a chat
-    health: Health
-    at_work: AtWork
-    prices: Callable[[], Prices] = Prices  # those that hold now
 
 
 class Running:

@@ -39,7 +39,6 @@ from core.preparing import Defaults, Preparing
 from core.prices import PriceList
 from core.questions import Questions
 from core.runner import Runner
-from core.running import TimeLimits, TurnLife
 from core.showing import Showing, new_id
 from core.store import rows
 from core.store.records import Delivery, ProcessRow
@@ -47,6 +46,7 @@ from core.store.store import Store
 from core.telling import Telling
 from core.titling import Titling
 from core.tools import Tools
+from core.turn_life import TimeLimits, TurnLife
 from core.turns import Limits
 from core.undelivered import Undelivered
 from core.watches import Watches

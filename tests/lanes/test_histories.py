@@ -220,9 +220,10 @@ class Histories(RuleBasedStateMachine):
         self.check()
 
     @precondition(lambda self: self.in_state(Status.STARTING, Status.RUNNING))
-    @rule(data=st.data())
-    def unsent(self, data: st.DataObject) -> None:
-        self.world.unsent(self.one(data, self.in_state(Status.STARTING, Status.RUNNING)))
+    @rule(data=st.data(), uncounted=st.booleans())
+    def unsent(self, data: st.DataObject, uncounted: bool) -> None:
+        turn = self.one(data, self.in_state(Status.STARTING, Status.RUNNING))
+        self.world.unsent(turn, uncounted=uncounted)
         self.check()
 
     @precondition(lambda self: self.world.engines)
