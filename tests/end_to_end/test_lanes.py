@@ -111,7 +111,7 @@ async def test_a_group_that_became_a_supergroup_keeps_its_lane(
         fake.user_says("@gw_bot /say before", chat=GROUP)
         await fake.until(lambda: fake.texts(GROUP) == ["before"])
         await house.idle(f"telegram:{GROUP}")
-        fake.user_says("@gw_bot /sleep 0.7\n/turns x\n/say  after", chat=GROUP)
+        fake.user_says("@gw_bot /sleep 1.5\n/turns x\n/say  after", chat=GROUP)
         await fake.until(lambda: len(fake.called("sendChatAction", GROUP)) > 1)
         fake.migrate(GROUP, NEW_GROUP, announce=announced)
         await fake.until(lambda: fake.texts(NEW_GROUP) == ["1 after"])

@@ -116,7 +116,7 @@ async def test_of_two_who_let_go_at_once_one_does(tmp_path: Path) -> None:
 async def test_pieces_that_were_held_back_become_a_turn_before_what_is_sent_later(
     tmp_path: Path,
 ) -> None:
-    home, limits = tmp_path / "home", {"paste_units": 10, "paste_quiet": 0.2}
+    home, limits = tmp_path / "home", {"paste_units": 10, "paste_quiet": 1.0}
     async with Scene(home, channel="telegram") as scene:
         scene.channel.set_limits(**limits)
         await scene.says("a long text of which more may come")
