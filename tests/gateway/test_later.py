@@ -25,7 +25,6 @@ def test_what_does_nothing_yet_is_named_and_the_rest_is_not(tmp_path: Path) -> N
         LANEWAY_ADMIN_EMAILS="ana@example.org",
         LANEWAY_SIGNIN_LIMITS="code=1/1m",
         LANEWAY_METRICS_TOKEN="hush",
-        LANEWAY_WATCH_PRIVATE="on",
         LANEWAY_MEMBER_EMAILS="",  # as it is anyway
         LANEWAY_MAX_TURNS="2",
     )
@@ -35,7 +34,6 @@ def test_what_does_nothing_yet_is_named_and_the_rest_is_not(tmp_path: Path) -> N
         "LANEWAY_METRICS_TOKEN",
         "LANEWAY_SIGNIN_LIMITS",
         "LANEWAY_SMTP_URL",
-        "LANEWAY_WATCH_PRIVATE",
     ]
     assert not list(missing_here(given))
     assert not unused_here(settings(tmp_path))
