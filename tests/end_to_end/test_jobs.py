@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from core.clock import Clock
+from core.folders import folder_name
 from tests.end_to_end.house import House
 from tests.fakes.telegram import ANA
 
@@ -57,3 +58,30 @@ async def test_what_falls_due_in_a_drain_runs_once_after_the_restart(tmp_path: P
         (job,) = await house.ask("jobs")
         assert job["state"] == "done"
         assert job["last_result"].startswith("late by ")
+
+
+async def test_what_a_watch_waits_for_runs_once_and_members_reach_no_private_address(
+    tmp_path: Path,
+) -> None:
+    async with House(tmp_path, LANEWAY_MIN_INTERVAL="1s") as house:
+        house.fake.user_says('/watch run "cat flag" contains "go now" every 1s : begin')
+        await house.fake.until(lambda: house.fake.texts(ANA))
+        assert house.fake.texts(ANA)[0].startswith('Job 1 is set: I look at run "cat flag"')
+        folder = house.home / "workspaces" / folder_name(CHAT)
+        async with asyncio.timeout(15):
+            while not folder.is_dir():
+                await asyncio.sleep(0.02)
+        (folder / "flag").write_text("ready\ngo now\n")
+        await house.fake.until(lambda: len(house.fake.texts(ANA)) == 2)
+        answer = house.fake.texts(ANA)[1]
+        assert "begin" in answer
+        assert "> go now" in answer
+        async with asyncio.timeout(15):
+            while (await house.ask("jobs"))[0]["state"] != "done":
+                await asyncio.sleep(0.02)
+        (job,) = await house.ask("jobs")
+        assert (job["kind"], job["when"]) == ("watch", 'run "cat flag" contains "go now" every 1s')
+        assert job["last_result"] == 'it contains "go now"'
+        port = house.running.web_port
+        house.fake.user_says(f"/watch url http://127.0.0.1:{port}/ changed every 1s : x")
+        await house.fake.until(lambda: any("private address" in t for t in house.fake.texts(ANA)))

@@ -21,6 +21,8 @@ SUBJECTS = {
     "core/waiting.py": "tests/lanes",
     "core/job_rules.py": "tests/jobs/test_rules.py",
     "core/job_asking.py": "tests/jobs/test_asking.py",
+    "core/watch_rules.py": "tests/watches/test_rules.py",
+    "core/watch_asking.py": "tests/watches/test_asking.py",
     "channels/markup": "tests/markup",
 }
 SECONDS = 180  # a fault that makes a test hang is noticed, too
