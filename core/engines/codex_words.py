@@ -29,6 +29,12 @@ SWITCHED_OFF = (
 READING_ONLY = ("shell_tool", "unified_exec", "view_image", "image_generation")
 SHELL = "shell_tool"
 PARSED_MOST = 50_000  # characters of a command that its shell is looked for in
+# The system's own. A model may name the shell, and a file of a workspace may be called like one.
+SHELLS = frozenset(
+    f"{folder}/{shell}"
+    for folder in ("/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+    for shell in ("bash", "sh", "zsh")
+)
 PROFILE = "laneway"  # our set of permissions, by its name there
 HANDED_ON = ("HOME", "PATH", "LANG", "LC_*", "TZ", "TERM", "USER", "LOGNAME", "SHELL", "TMPDIR")
 POLICY = {Approvals.ASK: "untrusted", Approvals.AUTO: "on-request", Approvals.FULL: "untrusted"}
@@ -223,8 +229,7 @@ def script(command: object) -> str:
         words = shlex.split(text)
     except ValueError:
         return text
-    shells = ("bash", "sh", "zsh")
-    if len(words) == 3 and Path(words[0]).name in shells and words[1] in ("-lc", "-c"):
+    if len(words) == 3 and words[0] in SHELLS and words[1] in ("-lc", "-c"):
         return words[2]
     return text
 

@@ -164,12 +164,15 @@ def test_a_tool_has_a_title_that_can_be_read(item: dict[str, Any], title: str) -
         ("""/usr/bin/zsh -lc "echo 'x y'" """.strip(), "echo 'x y'"),
         ("/bin/sh -c ls", "ls"),
         ("python -c 'print()'", "python -c 'print()'"),
+        ("./bash -lc ls", "./bash -lc ls"),
+        ("/work/space/bin/sh -c ls", "/work/space/bin/sh -c ls"),
+        ("bash -lc ls", "bash -lc ls"),
         ("/bin/bash -lc 'a' 'b'", "/bin/bash -lc 'a' 'b'"),
         ("/bin/bash -lc 'not closed", "/bin/bash -lc 'not closed"),
         (None, ""),
     ],
 )
-def test_a_command_is_shown_without_the_shell_that_is_started_for_it(
+def test_a_command_is_shown_without_the_system_s_shell_that_is_started_for_it(
     command: object, told: str
 ) -> None:
     assert script(command) == told
