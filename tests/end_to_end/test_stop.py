@@ -206,12 +206,20 @@ FAILURES = {
 async def test_each_failure_is_told_once_and_the_lane_answers_again(tmp_path: Path) -> None:
     async with quick(tmp_path) as house:
         fake = house.fake
+
+        def lasting() -> list[str]:
+            """What stays in the chat; that something waits is taken away some time later."""
+            return [text for text in fake.texts(ANA) if "Waiting" not in text]
+
         for number, (script, words) in enumerate(FAILURES.items()):
-            shown = len(fake.texts(ANA))
+            shown = len(lasting())
             fake.user_says(script)
             fake.user_says(f"/say ping {number}")
             await fake.until(partial(last_is, house, f"ping {number}"))
-            told = [text for text in fake.texts(ANA)[shown:-1] if "Waiting" not in text]
+            told = lasting()[shown:-1]
+            again = [text for text in told if "sent your message" in text]
+            assert len(again) == ("refusal" in script)  # once more in a fresh conversation
+            told = [text for text in told if text not in again]
             assert len(told) == 1, (script, told)
             assert words in told[0]
         await house.idle(LANE)
