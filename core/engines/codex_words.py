@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.engines.acp_plain import Json, as_sent, items, mapping, name
-from core.engines.asking import change, plain_json, rest_of, whole
+from core.engines.asking import change, lines_of, placed, plain_json, rest_of, whole
 from core.engines.base import Approvals, Request
 from core.engines.workspace_tools import Tool
 
@@ -303,10 +303,7 @@ def _command(asked: Json, folder: Path) -> Iterator[str]:
     if command and asked.get("kind", "command") != "command":
         yield f"type into a running program ({as_sent(asked.get('kind'))}):"
     if command:
-        yield command
-    where = asked.get("cwd")
-    if isinstance(where, str) and Path(where) != folder:
-        yield f"(in {where})"
+        yield from placed(command, asked.get("cwd"), folder)
     yield from rest_of({key: one for key, one in asked.items() if one is not None}, TOLD)
 
 
@@ -320,7 +317,7 @@ def _changes(asked: Json, item: Json) -> Iterator[str]:
                 yield change(path, "", diff)
             case "delete":
                 yield f"delete {path}"
-                yield from (f"- {line}" for line in as_sent(diff).splitlines())
+                yield from (f"- {line}" for line in lines_of(diff))
             case _:
                 moved = as_sent(kind.get("move_path"))
                 yield f"change {path}" + (f", then move it to {moved}" if moved else "")

@@ -155,6 +155,13 @@ def test_a_decision_is_one_of_the_offered_options(
         ({"rawInput": {"command": ["rm", "a b"]}}, "rm 'a b'"),
         ({"rawInput": {"command": "ls", "cwd": "/srv/space"}}, "ls"),
         ({"rawInput": {"command": "ls", "cwd": "/etc"}}, "ls\n(in /etc)"),
+        ({"rawInput": {"command": "ls", "cwd": None}}, "ls"),
+        ({"rawInput": {"command": "ls", "cmd": "rm a"}}, 'ls\n{\n "cmd": "rm a"\n}'),
+        (
+            {"rawInput": {"cmd": "ls", "cwd": "/etc", "workdir": "/srv"}},
+            'ls\n(in /etc)\n{\n "workdir": "/srv"\n}',
+        ),
+        ({"rawInput": {"command": "ls", "cwd": 7}}, 'ls\n{\n "cwd": 7\n}'),
         ({"rawInput": {"command": "ls", "env": {"A": "1"}}}, 'ls\n{\n "env": {\n  "A": "1"\n }\n}'),
         ({"rawInput": {"url": "https://a.example"}}, '{\n "url": "https://a.example"\n}'),
         ({"rawInput": "make tea"}, "make tea"),
@@ -169,6 +176,21 @@ def test_a_decision_is_one_of_the_offered_options(
 )
 def test_a_command_is_shown_in_full(call: dict[str, Any], shown: str) -> None:
     assert command_of(call, HERE) == shown
+
+
+def test_no_command_can_be_written_so_that_it_passes_for_another_one() -> None:
+    elsewhere = {"rawInput": {"command": "rm -r a", "cwd": "/etc"}}
+    alike = {"rawInput": {"command": "rm -r a\n(in /etc)"}}
+    more = {"rawInput": {"command": "rm -r a", "env": {"A": "1"}}}
+    shown = [command_of(call, HERE) for call in (elsewhere, alike, more)]
+    shown.append(command_of({"rawInput": {"command": shown[2]}}, HERE))
+    assert len(set(shown)) == 4
+    assert shown[1] == "rm -r a\n(in /etc)\n(in /srv/space)"
+
+
+def test_lines_of_a_file_are_those_that_a_program_reads() -> None:
+    diff = {"type": "diff", "path": "/a", "oldText": "", "newText": "# not\x0brun\u2028()\r\n\nb\n"}
+    assert command_of({"content": [diff]}, HERE) == "write /a\n+ # not\x0brun\u2028()\r\n+ \n+ b"
 
 
 def test_a_question_is_completed_by_what_was_told_before() -> None:
