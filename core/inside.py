@@ -66,13 +66,15 @@ def put(root: Path, inner: PurePosixPath, content: bytes | Path) -> Path:
     return root / inner
 
 
-def take_out(root: Path, path: Path, into: Path, most: int) -> Path:
+def take_out(root: Path, path: Path, into: Path, most: int, hidden: Sequence[Path] = ()) -> Path:
     """Copy a regular file from inside ``root`` into a private folder; the path of the copy.
+
+    ``hidden`` as for ``read``.
 
     What is sent is this copy, so nobody can exchange it after it was looked at. Raises NotInside
     or TooLarge, and OSError when the copy cannot be written.
     """
-    with _opened(root, path) as source:
+    with _opened(root, path, hidden) as source:
         if os.fstat(source.fileno()).st_size > most:
             raise TooLarge
         private(into)
@@ -86,9 +88,13 @@ def take_out(root: Path, path: Path, into: Path, most: int) -> Path:
     return copy
 
 
-def read(root: Path, path: Path, most: int) -> bytes:
-    """A regular file's bytes from inside ``root``, at most so many. Raises NotInside, OSError."""
-    with _opened(root, path) as source:
+def read(root: Path, path: Path, most: int, hidden: Sequence[Path] = ()) -> bytes:
+    """A regular file's bytes from inside ``root``, at most so many. Raises NotInside, OSError.
+
+    ``hidden``: files and folders, links resolved, that are not there for whoever asks. One that
+    holds the whole of ``root`` hides nothing in it.
+    """
+    with _opened(root, path, hidden) as source:
         return source.read(most)
 
 
@@ -151,11 +157,14 @@ def _down(root: Path, names: Sequence[str], *, make: bool = False) -> Iterator[i
 
 
 @contextmanager
-def _opened(root: Path, path: Path) -> Iterator[BinaryIO]:
+def _opened(root: Path, path: Path, hidden: Sequence[Path]) -> Iterator[BinaryIO]:
     """A regular file inside, open. A link that stays inside is fine; it is resolved first."""
     try:
         base = root.resolve()
         inner = (base / path).resolve().relative_to(base)
+        closed = [one for one in hidden if not base.is_relative_to(one)]
+        if any((base / inner).is_relative_to(one) for one in closed):
+            raise NotInside(str(path))
         with _down(base, inner.parts[:-1]) as folder:
             number = _without_links(_plain(inner.name), _EXISTING, folder)
     except (
@@ -164,11 +173,20 @@ def _opened(root: Path, path: Path) -> Iterator[BinaryIO]:
         RuntimeError,
     ) as fault:  # no such path can exist, or it is not ours
         raise NotInside(str(path)) from fault
-    if not stat.S_ISREG(os.fstat(number).st_mode):
+    found = os.fstat(number)
+    if not stat.S_ISREG(found.st_mode) or any(_same(found, one) for one in closed):
         os.close(number)
         raise NotInside(str(path))
     with os.fdopen(number, "rb") as file:
         yield file
+
+
+def _same(found: os.stat_result, other: Path) -> bool:
+    """Whether it is that very file, whatever it is called here."""
+    try:
+        return os.path.samestat(found, os.stat(other))
+    except OSError:
+        return False
 
 
 def _without_links(name: str, flags: int, folder: int) -> int:

@@ -91,13 +91,16 @@ class Telling:
         names: wording.Names,
         queue_limit: int,
         receipts: bool,
+        private: Sequence[Path] = (),
     ) -> None:
+        """``private``: files and folders of the gateway that never leave, links resolved."""
         self._showing = Showing(ids, channel_of, clock, new_id)
         self._channel_of = channel_of
         self._outbox = outbox
         self._names = names
         self._queue_limit = queue_limit
         self._receipts = receipts
+        self._private = tuple(private)
 
     # Inside a step ------------------------------------------------------------------------
 
@@ -261,7 +264,7 @@ class Telling:
         """
         most = self._channel_of(turn.lane).limits.file_out
         try:
-            copy = await asyncio.to_thread(inside.take_out, folder, path, into, most)
+            copy = await asyncio.to_thread(inside.take_out, folder, path, into, most, self._private)
         except inside.NotInside:
             log.warning("turn %d: a file outside of the workspace was not sent", turn.id)
             return Said(self._notice(turn.lane, turn, wording.not_sent(name)))

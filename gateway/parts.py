@@ -305,9 +305,11 @@ def assemble(
         settings.home / APPROVALS,
     )
     rules = limits(settings)
+    private = [resolved(settings.home), resolved(Path(".env"))]  # whatever the workspace is
     telling = Telling(
-        store.ids, channel, outbox, clock, new_id, people.name, rules.queue, settings.receipts
-    )
+        store.ids, channel, outbox, clock, new_id, people.name, rules.queue, settings.receipts,
+        private,
+    )  # fmt: skip
     showing = Showing(store.ids, channel, clock, new_id)
     questions = Questions(
         channel,

@@ -116,7 +116,7 @@ class _Files:
         try:
             if self._conceals(path):
                 raise inside.NotInside(str(path))
-            data = inside.read(self._root, Path(path), READ_MOST + 1)
+            data = inside.read(self._root, Path(path), READ_MOST + 1, self._hidden)
         except (inside.NotInside, OSError) as fault:
             raise ToolFailed(f"There is no file {path} that can be read here.") from fault
         if b"\0" in data[:4096]:
@@ -156,7 +156,7 @@ class _Files:
 
     def _matches(self, path: PurePosixPath, wanted: str) -> Iterator[str]:
         try:
-            data = inside.read(self._root, Path(path), READ_MOST)
+            data = inside.read(self._root, Path(path), READ_MOST, self._hidden)
         except (inside.NotInside, OSError):
             return
         if b"\0" in data[:4096]:

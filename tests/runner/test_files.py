@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from core.channel import SendFile
 from core.engines.base import FileMade, Finished, Started, Text, ToolStarted
 from core.turns import Result
@@ -30,6 +32,32 @@ async def test_a_file_exchanged_after_it_was_offered_leaves_as_it_was(tmp_path: 
         assert sent.name == "report.md"
         assert sent.path.parent == scene.settings.home / "outgoing"
         assert sent.path.read_text() == "the report"
+
+
+@pytest.mark.parametrize("name", [".env", "link", "other name", "home/laneway.db"])
+async def test_what_is_the_gateway_s_own_never_leaves_though_it_lies_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    secret = tmp_path / ".env"
+    secret.write_text("LANEWAY_TELEGRAM_TOKEN=1:x")
+    (tmp_path / "link").symlink_to(secret)
+    (tmp_path / "other name").hardlink_to(secret)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "laneway.db").write_text("all that was ever said")
+    settings = {"LANEWAY_WORKSPACE": str(tmp_path)}
+    async with Scene(tmp_path / "home", **settings) as scene:
+        await scene.says("make a report")
+        run = await scene.engine.started()
+        run.say(Started("s"))
+        await scene.until(lambda: run.handed_over)
+        assert run.request.toolbox is not None
+        reply = await run.request.toolbox.call("send_file", {"path": name})
+        assert reply.failed
+        run.say(FileMade(tmp_path / name, name), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: any("not sent" in text for text in scene.texts()))
+        assert not scene.channel.of(SendFile)
 
 
 async def test_a_file_that_cannot_be_copied_is_told_and_costs_nothing_else(tmp_path: Path) -> None:
