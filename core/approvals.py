@@ -129,8 +129,7 @@ class Approvals:
     ) -> None:
         """Answer by mode or rule, or show a card; ``decided`` is called once, in the end."""
         code = command_hash(engine, asked.tool, asked.command)
-        attended = not turn.origin.job
-        if mode is Mode.FULL or (mode is Mode.AUTO and asked.safe and attended):
+        if mode is Mode.FULL or (mode is Mode.AUTO and asked.safe and turn.origin.attended):
             decided(Decision.ALLOW)
             return
         rules = await reads.always_rules(self._store)

@@ -118,13 +118,18 @@ class Preparing:
             prompt=asked,
             session=session,
             attachments=files,
-            approvals=Approvals(lane.approvals) if lane.approvals else self._defaults.approvals,
+            approvals=self._approvals(lane, turn),
             model=lane.model if own else "",
             effort=lane.effort if own else "",
             read_only=turn.kind is Kind.SIDE,
             compact=turn.kind is Kind.COMPACT,
         )
         return Prepared(engine, request, lane.direct, channel.limits, wanted, set_aside)
+
+    def _approvals(self, lane: LaneRow, turn: Turn) -> Approvals:
+        """The lane's mode. Where nobody attends, the engine lets nothing pass by itself."""
+        mode = Approvals(lane.approvals) if lane.approvals else self._defaults.approvals
+        return Approvals.ASK if mode is Approvals.AUTO and not turn.origin.attended else mode
 
     async def _with_earlier(
         self, channel: Channel, lane: LaneRow, messages: Sequence[MessageRow], asked: str

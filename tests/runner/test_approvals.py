@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core import cards
+from core.arriving import Arriving
 from core.engines.base import ApprovalAsked, Decision, Finished, Started, Text
+from core.engines.base import Approvals as Mode
+from core.items import Item
 from core.lanes import Phase
 from core.messages import Address
 from core.store import reads, rows
-from core.store.records import ApprovalRow, ApprovalState
-from core.turns import Result
+from core.store.records import ApprovalRow, ApprovalState, MessageRow
+from core.turns import Origin, Result
 from gateway.paths import APPROVALS
 from tests.fakes.engine import PuppetRun
 from tests.runner.scene import ANA, Scene
@@ -169,3 +173,33 @@ async def test_a_question_of_a_channel_that_is_not_set_up_waits_for_it(tmp_path:
     async with Scene(tmp_path) as scene:
         (still,) = await reads.approvals_open(scene.parts.store)
         assert (still.id, still.state) == (7, ApprovalState.ASKED)
+
+
+@pytest.mark.parametrize(
+    ("origin", "mode", "handed_over"),
+    [
+        (Origin.SCHEDULE, Mode.AUTO, Mode.ASK),
+        (Origin.WATCH, Mode.AUTO, Mode.ASK),
+        (Origin.CONTINUE, Mode.AUTO, Mode.ASK),  # perhaps of a job's run
+        (Origin.PERSON, Mode.AUTO, Mode.AUTO),
+        (Origin.SCHEDULE, Mode.FULL, Mode.FULL),
+    ],
+)
+async def test_where_nobody_attends_the_engine_lets_nothing_pass_by_itself(
+    tmp_path: Path, origin: Origin, mode: Mode, handed_over: Mode
+) -> None:
+    async with Scene(tmp_path, LANEWAY_APPROVALS=mode.value) as scene:
+        await scene.says("hello")
+        (await scene.engine.started()).answer_with("hi")
+        await scene.until(lambda: not scene.parts.runner.view("main"))
+        lane = await reads.lane(scene.parts.store, "main")
+        assert lane is not None
+        arriving = Arriving(scene.parts.intake.ground)
+        piece = MessageRow(99, "job:1", lane.id, None, ANA, "Ana", "", "look", 0)
+        turn = arriving.turn(lane, [piece], origin)
+        said = (replace(piece, turn=turn.id),)
+        await scene.parts.runner.take(Item("job:1", arriving.event(lane, turn), messages=said))
+        run = await scene.engine.started(2)
+        assert run.request.approvals is handed_over
+        run.answer_with("looked")
+        await scene.until(lambda: "looked" in scene.texts())
