@@ -104,6 +104,10 @@ class Running:
             self._cancelled = True
             self._go.set()
             self._beside(self._stop(), "stop of")
+            # Its agent may need a while to end, and in that while nothing is allowed any more.
+            self._beside(self._life.approvals.cancel(self.turn.id), "questions of")
+            if self._seat:
+                self._life.tools.leave(self._seat)
 
     def steer(self, message_turn: int) -> None:
         self._beside(self._offer(message_turn), "steering of")
@@ -360,6 +364,8 @@ class Running:
 
         def decided(decision: Decision) -> None:
             self._release()
+            if self._cancelled and decision is Decision.ALLOW:  # by a rule, or a moment too late
+                decision = Decision.CANCEL
             if self._run:
                 self._run.answer(asked.id, decision)
 

@@ -27,6 +27,7 @@ class PuppetRun:
         self.stops = 0
         self.obeys = True  # whether a stop ends it
         self.asked = asyncio.Event()
+        self._gone = asyncio.Event()
         self._events: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
 
     def say(self, *events: Event) -> None:
@@ -40,6 +41,7 @@ class PuppetRun:
     def end(self) -> None:
         """The processes are gone or handed back."""
         self._events.put_nowait(None)
+        self._gone.set()
 
     def answer_with(self, text: str) -> None:
         """A whole turn that ends well."""
@@ -76,7 +78,7 @@ class PuppetRun:
             self.say(Finished(Result.CANCELLED))
             self.end()
         else:
-            await asyncio.Event().wait()
+            await self._gone.wait()
 
 
 class PuppetEngine:

@@ -143,6 +143,48 @@ async def test_a_stop_cancels_what_a_person_was_asked(tmp_path: Path) -> None:
         assert told.startswith("Cancelled")
 
 
+async def test_an_agent_that_takes_its_time_to_stop_gets_no_yes_and_no_tools_meanwhile(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path, LANEWAY_STOP_GRACE="8s") as scene:
+        await scene.says("ask me")
+        run = await scene.engine.started()
+        run.obeys = False
+        run.say(Started("s"), ApprovalAsked("q", "shell", "ls"))
+        await scene.until(lambda: any("ls" in text for text in scene.texts()))
+        await scene.says("/stop")
+        await scene.until(lambda: run.answers)
+        assert run.answers == [("q", Decision.CANCEL)]
+        decides = scene.parts.intake.ground.decides
+        told = await decides.decide(1, "allow", "local:ana", may=True, admin=True)
+        assert told.startswith("Cancelled")
+        assert run.request.toolbox is not None
+        reply = await run.request.toolbox.call("send_message", {"text": "still here"})
+        assert reply.failed
+        run.say(Finished(Result.CANCELLED))
+        run.end()
+        await scene.until(lambda: not scene.parts.runner.view("main"))
+        assert run.answers == [("q", Decision.CANCEL)]
+        assert "still here" not in scene.texts()
+
+
+async def test_a_rule_allows_nothing_once_the_turn_is_being_stopped(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_APPROVALS="full", LANEWAY_STOP_GRACE="8s") as scene:
+        await scene.says("work")
+        run = await scene.engine.started()
+        run.obeys = False
+        run.say(Started("s"))
+        await scene.until(lambda: run.handed_over)
+        await scene.says("/stop")
+        await scene.until(lambda: run.stops)
+        run.say(ApprovalAsked("q", "shell", "rm -r a"))
+        await scene.until(lambda: run.answers)
+        assert run.answers == [("q", Decision.CANCEL)]
+        run.say(Finished(Result.CANCELLED))
+        run.end()
+        await scene.until(lambda: not scene.parts.runner.view("main"))
+
+
 async def test_a_drain_lets_turns_finish_and_keeps_what_comes_meanwhile(tmp_path: Path) -> None:
     async with Scene(tmp_path) as scene:
         await scene.says("work")
