@@ -76,7 +76,7 @@ class SlackChannel:
 
     async def __aenter__(self) -> Self:
         await self._small.__aenter__()
-        self._web = Web(*self._tokens, self._base, self._answer_within)
+        self._web = Web(*self._tokens, self._base, self._answer_within, self._clock)
         self._names = Names(self._web, self._clock)
         self._assistant = Assistant(self._web, self._small)
         self._status = Status(self._web, self._small, self._clock)

@@ -35,6 +35,7 @@ PAGE, PAGES = 200, 5
 OVERLAP = 60_000  # ms read once more: neither order nor clocks are exact
 SHORT = 240_000  # ms; what is said in a shorter pause, Slack delivers again by itself
 TRIES = 4
+LONGEST = 600.0  # seconds a penalty is waited for at once
 LABELS, LABEL_MOST = 10, 60
 _PAUSE = 2.0
 
@@ -198,12 +199,12 @@ class Backfill:
     async def _patiently(self, method: str, **fields: object) -> Json:
         """A call that is only read may be made again."""
         for left in reversed(range(TRIES)):
+            await self.web.when_free(method, LONGEST)
             try:
                 return as_object(await self.web.call(method, **fields), method)
-            except RateLimited as limited:
+            except RateLimited:
                 if not left:
                     raise
-                await self.clock.sleep(limited.retry_after)
             except (Forbidden, ThreadGone, Refused):
                 raise
             except SendError:

@@ -21,7 +21,6 @@ from channels.slack.fields import (
     string,
 )
 from channels.slack.files import shared_as, upload
-from channels.slack.pace import Pace
 from channels.slack.recall import Recalling
 from channels.slack.status import Status
 from channels.slack.streams import CONFLICT, Streams, Where
@@ -36,7 +35,6 @@ from core.channel import (
     MessageGone,
     NotSent,
     OpenThread,
-    RateLimited,
     React,
     Recall,
     Refused,
@@ -75,10 +73,9 @@ class Calls:
     ) -> None:
         self._web = web
         self._recalling = recalling
-        self.streams = Streams(self._call, _metadata, lambda: web.team, clock, where)
+        self.streams = Streams(web.call, _metadata, lambda: web.team, clock, where)
         self._status = status
         self._clock = clock
-        self._pace = Pace(clock)
         self._reacted: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._uploads: OrderedDict[str, str] = OrderedDict()  # nonce: file
 
@@ -110,14 +107,6 @@ class Calls:
             case Recall():
                 return Done(said=await self._recalling.before(action))
 
-    async def _call(self, method: str, **fields: object) -> Json:
-        self._pace.check(method)
-        try:
-            return await self._web.call(method, **fields)
-        except RateLimited as limited:
-            self._pace.limited(method, limited.retry_after)
-            raise
-
     async def _send(self, action: Send) -> Done:
         await self._status.settle(action.address)
         done = await self._post(
@@ -129,7 +118,7 @@ class Calls:
     async def _post(self, address: Address, shown: dict[str, object], nonce: str = "") -> Done:
         if not shown["blocks"]:
             shown = {"text": shown["text"]}
-        sent = await self._call(
+        sent = await self._web.call(
             "chat.postMessage",
             channel=address.chat,
             thread_ts=address.thread or None,
@@ -145,7 +134,7 @@ class Calls:
 
     async def _revise(self, action: Revise) -> Done:
         frame = _is_frame(action.part)
-        self._pace.edit(frame)
+        self._web.pace.edit(frame)
         await self._status.clear(action.address)
         await self.streams.end(action.message_id)
         try:
@@ -159,7 +148,7 @@ class Calls:
         return Done(action.message_id)
 
     async def _update(self, action: Revise) -> None:
-        await self._call(
+        await self._web.call(
             "chat.update",
             channel=action.address.chat,
             ts=_message(action.message_id),
@@ -186,7 +175,7 @@ class Calls:
     async def _delete(self, action: Delete) -> Done:
         try:
             await self.streams.end(action.message_id)
-            await self._call(
+            await self._web.call(
                 "chat.delete", channel=action.address.chat, ts=_message(action.message_id)
             )
         except MessageGone:
@@ -212,7 +201,7 @@ class Calls:
         return Done(await self._shown_as(ident, action.address.chat))
 
     async def _share(self, action: SendFile, ident: str, **words: object) -> None:
-        await self._call(
+        await self._web.call(
             "files.completeUploadExternal",
             files=[{"id": ident, "title": action.name}],
             channel_id=action.address.chat,
@@ -226,7 +215,7 @@ class Calls:
             if pause:
                 await self._clock.sleep(pause)
             try:
-                if ts := shared_as(await self._call("files.info", file=ident), channel):
+                if ts := shared_as(await self._web.call("files.info", file=ident), channel):
                     return ts
             except SendError:
                 return ""  # it is sent all the same
@@ -251,7 +240,7 @@ class Calls:
 
     async def _sign(self, method: str, key: tuple[str, str], name: str) -> None:
         try:
-            await self._call(method, channel=key[0], timestamp=_message(key[1]), name=name)
+            await self._web.call(method, channel=key[0], timestamp=_message(key[1]), name=name)
         except Refused as refused:
             if str(refused) not in ("already_reacted", "no_reaction"):
                 raise
@@ -260,7 +249,7 @@ class Calls:
         address = action.address
         if not (address.chat.startswith("D") and address.thread):
             raise Refused(_NO_TITLES)
-        await self._call(
+        await self._web.call(
             "assistant.threads.setTitle",
             channel_id=address.chat,
             thread_ts=address.thread,
@@ -282,7 +271,7 @@ class Calls:
             if not shown["blocks"]:
                 shown = {"text": shown["text"]}
             if thread or not url or not await self._respond(url, shown):
-                await self._call(
+                await self._web.call(
                     "chat.postEphemeral",
                     channel=channel,
                     user=user,
@@ -309,7 +298,7 @@ class Calls:
         oldest = stamp_of(action.since - FIND_SLACK + min(0, self._web.ahead))
         cursor, doubtful, unnamed = "", False, list[str]()
         for _ in range(FIND_PAGES):
-            page = await self._call(
+            page = await self._web.call(
                 "conversations.replies" if address.thread else "conversations.history",
                 channel=address.chat,
                 ts=address.thread or None,

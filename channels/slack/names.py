@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from channels.slack.fields import Malformed, maybe, obj, string
 from channels.slack.web import Web
-from core.channel import SendError
+from core.channel import RateLimited, SendError
 from core.clock import Clock
 from core.messages import clean
 
@@ -59,6 +59,9 @@ class Names:
                 string(user, "real_name"),
                 string(user, "name"),
             )
+        except RateLimited as limited:
+            self._keep(ident, self.of(ident), self._clock.monotonic() + limited.retry_after)
+            return
         except (SendError, Malformed):
             return
         name = clean(next(filter(None, names), ""))

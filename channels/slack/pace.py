@@ -23,9 +23,12 @@ class Pace:
 
     def check(self, method: str) -> None:
         """Raises RateLimited while a penalty of this method lasts."""
-        left = self._until.get(method, 0.0) - self._clock.monotonic()
-        if left > 0:
+        if (left := self.left(method)) > 0:
             raise RateLimited(left)
+
+    def left(self, method: str) -> float:
+        """Seconds for which a penalty of this method still lasts."""
+        return max(0.0, self._until.get(method, 0.0) - self._clock.monotonic())
 
     def limited(self, method: str, seconds: float) -> None:
         """Slack does not want this method for so long."""

@@ -18,6 +18,8 @@ from core.clock import Clock
 log = logging.getLogger(__name__)
 
 PAGE, PAGES = 200, 3
+REPLIES = "conversations.replies"
+PATIENCE = 5.0  # seconds a penalty is waited for: somebody waits for the answer
 
 
 class Recalling:
@@ -44,8 +46,9 @@ class Recalling:
         found: list[Json] = []
         cursor = ""
         for _ in range(PAGES):
+            await self._web.when_free(REPLIES, PATIENCE)
             page = await self._web.call(
-                "conversations.replies",
+                REPLIES,
                 channel=action.address.chat,
                 ts=action.address.thread,
                 latest=action.before,

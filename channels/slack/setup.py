@@ -37,7 +37,7 @@ _AGAIN = f"{_PAGE}, OAuth & Permissions, Bot Token Scopes: add them, then Reinst
 
 async def check(bot_token: str, app_token: str, api_base: str) -> list[Finding]:
     """The findings: bot token, its scopes, the app-level token with Socket Mode."""
-    web = Web(bot_token, app_token, api_base, ANSWER_WITHIN)
+    web = Web(bot_token, app_token, api_base, ANSWER_WITHIN, SystemClock())
     try:
         return [*_shapes(bot_token, app_token), *await _bot(web), *await _app(web)]
     finally:

@@ -1,7 +1,7 @@
 """Calls of Slack's Web API, each made once, over one connection pool.
 
 The library would repeat a call whose connection broke, and so could say a thing twice; here it
-may not. It must not know what a call is for.
+may not. No call leaves inside its method's penalty. It must not know what a call is for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from channels.slack.errors import LIBRARY, ODD_ANSWER, translate
 from channels.slack.events import Me
 from channels.slack.fields import Json, as_object, needed, string
-from core.channel import Uncertain
+from channels.slack.pace import Pace
+from core.channel import RateLimited, Uncertain
+from core.clock import Clock
 
 OFFICIAL = "https://slack.com/api/"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -32,10 +34,14 @@ library_log.setLevel(logging.CRITICAL)
 class Web:
     """Open it inside the running loop; ``close`` gives back the connections."""
 
-    def __init__(self, bot_token: str, app_token: str, base: str, answer_within: float) -> None:
+    def __init__(
+        self, bot_token: str, app_token: str, base: str, answer_within: float, clock: Clock
+    ) -> None:
         self._app_token = app_token
         self.base = base if base.endswith("/") else f"{base}/"
         self.bot_token = bot_token
+        self.pace = Pace(clock)
+        self._clock = clock
         # A connect time-out is told apart from an answer that did not come: nothing was sent.
         times = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT, connect=CONNECT, sock_read=answer_within
@@ -66,8 +72,16 @@ class Web:
         await self.session.close()
 
     async def call(self, method: str, **fields: object) -> Json:
-        """One call. Raises SendError; an answer that is no answer counts as Uncertain."""
+        """One call. Raises SendError; an answer that is no answer counts as Uncertain.
+
+        Inside a penalty of its method it does not leave: RateLimited at once.
+        """
         return (await self._called(method, fields))[0]
+
+    async def when_free(self, method: str, most: float) -> None:
+        """Wait for the end of a method's penalty, for so many seconds at most."""
+        if (left := self.pace.left(method)) > 0:
+            await self._clock.sleep(min(left, most))
 
     async def me(self, now: int) -> tuple[Me, Json, str]:
         """Who we are, what auth.test says beside, and the scopes of the token."""
@@ -96,11 +110,15 @@ class Web:
             if value is not None
         }
         token = {"token": app_token} if app_token else None
+        self.pace.check(method)
         try:
             answer = await self.client.api_call(method, data=data, params=token)
             return as_object(answer.data, method), answer.headers
         except LIBRARY as caught:
-            raise translate(caught, method) from None
+            error = translate(caught, method)
+            if isinstance(error, RateLimited):
+                self.pace.limited(method, error.retry_after)
+            raise error from None
         except ODD_ANSWER as caught:
             raise translate(caught, method) from None
 

@@ -30,6 +30,7 @@ class QuickClock(SystemClock):
     async def sleep(self, seconds: float) -> None:
         self.asked.append(seconds)
         await super().sleep(seconds / self.speed)
+        self.later += max(0.0, seconds - seconds / self.speed)
 
 
 @dataclass

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from channels.slack import pace
+from channels.slack import recall as recalling
 from channels.slack.adapter import SlackChannel
 from channels.slack.blocks import BLOCKS_MOST, TEXT_MOST
 from channels.slack.errors import TokenRefused
@@ -24,6 +25,7 @@ from core.channel import (
     OpenThread,
     RateLimited,
     React,
+    Recall,
     Refused,
     Retitle,
     Revise,
@@ -36,7 +38,7 @@ from core.channel import (
 from core.messages import Address, Button, Part, Press, Receipt, Style
 from tests.channels.slack.conftest import QuickClock, Slack
 from tests.contracts.channel_contract import listening
-from tests.fakes.slack import ANA, ANA_DM, LAB, QUIET, Tiers
+from tests.fakes.slack import ANA, ANA_DM, BEN, LAB, QUIET, Tiers
 
 DIRECT = Address("slack", ANA_DM)
 TOP = Address("slack", LAB)
@@ -333,6 +335,38 @@ class TestRates:
             assert not caught.value.everywhere
         assert len(slack.fake.called("chat.update")) == 1
         await slack.channel.do(Send(DIRECT, Part("goes")))
+
+    async def test_a_penalty_that_a_reading_met_holds_for_whoever_calls_the_method(
+        self, slack: Slack
+    ) -> None:
+        thread = threaded(slack)
+        slack.fake.fail("conversations.replies", "ratelimited", retry_after=30)
+        recall = Recall(thread, "9999999999.000000", 5)
+        with pytest.raises(RateLimited):
+            await slack.channel.do(recall)
+        with pytest.raises(RateLimited):
+            await slack.channel.do(Find(thread, "a.1", 0))
+        with pytest.raises(RateLimited):  # after it was waited for as long as somebody waits
+            await slack.channel.do(recall)
+        assert recalling.PATIENCE in slack.clock.asked
+        assert len(slack.fake.called("conversations.replies")) == 1
+        slack.clock.later += 30
+        await slack.channel.do(recall)
+
+    async def test_signs_and_names_are_left_out_while_a_penalty_lasts(self, slack: Slack) -> None:
+        for method in ("assistant.threads.setStatus", "users.info"):
+            slack.fake.fail(method, "ratelimited", retry_after=30)
+        for _ in range(2):
+            await slack.channel.do(Typing(threaded(slack)))
+        await slack.channel._names.learn([ANA])
+        await slack.channel._names.learn([BEN])
+        assert len(slack.fake.called("assistant.threads.setStatus")) == 1
+        assert len(slack.fake.called("users.info")) == 1
+        slack.clock.later += 31
+        await slack.channel.do(Typing(threaded(slack)))
+        await slack.channel._names.learn([ANA, BEN])
+        assert len(slack.fake.called("assistant.threads.setStatus")) == 2
+        assert slack.channel._names.of(BEN) == "Ben"
 
     async def test_frames_of_previews_leave_edits_for_answers(self, slack: Slack) -> None:
         sent = await slack.channel.do(Send(DIRECT, Part("x")))
