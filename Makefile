@@ -30,7 +30,8 @@ test-engines: dev ## test engines with their real programs (fetches some 800 MB 
 	ln -s "$$(echo $$PWD/.venv-engines/lib/*/site-packages/codex_cli_bin/bin/codex)" \
 	.venv-engines/codex; }
 	LANEWAY_TEST_CLAUDE="$$PWD/.venv-engines/claude" LANEWAY_TEST_CODEX="$$PWD/.venv-engines/codex" \
-	$(BIN)/python -m pytest -n auto tests/engines/test_claude_real.py tests/engines/test_codex_real.py
+	$(BIN)/python -m pytest -n auto tests/engines/test_claude_real.py tests/engines/test_codex_real.py \
+	tests/engines/test_claude_thread.py tests/engines/test_codex_thread.py
 
 CODEX = "openai-codex-cli-bin>=0.163,<0.164"
 CLAUDE = "claude-agent-sdk>=0.2.189,<0.3"

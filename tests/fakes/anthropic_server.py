@@ -5,8 +5,9 @@
 
 The newest words of the person are the model's script; what came before stands in ``server.seen``:
 
-    SLOW n        n pieces "w0 w1 …", a tenth of a second apart
+    SLOW n        n pieces "w0 w1 …", ``pause`` seconds apart; before TOOL, what it says first
     TOOL name {}  calls a tool with this input; then says what it answered
+    … THEN …      on lines of their own: what is done next, once a tool has answered
     THINK words   a thought, then the words as text
     ERROR n       answers with this HTTP status
     RECALL        says all that the person said before
@@ -64,6 +65,8 @@ class AnthropicServer(Loopback):
         body = await request.json()
         self.seen.append(body)
         text, answer = _last(body["messages"])
+        if answer is not None and "\nTHEN " in text:
+            text, answer = _next(text, body["messages"], answer)
         if answer is None and (found := re.match(r"ERROR (\d+)", text)):
             status = int(found[1])
             kind = KINDS.get(status, "api_error")
@@ -95,13 +98,13 @@ class AnthropicServer(Loopback):
     def _reply(self, text: str, answer: str | None, messages: list[Json]) -> list[Json]:
         if answer is not None:
             return [_text(f"The tool says: {answer}")]
-        if found := re.match(r"SLOW (\d+)", text):
-            return [{**_text(""), "pieces": [f"w{n} " for n in range(int(found[1]))]}]
-        if found := re.match(r"TOOL (\S+) (\{.*\})", text, re.S):
+        if found := re.match(r"(?:SLOW (\d+) )?TOOL (\S+) (?=\{)", text):
             number = f"toolu_{next(self._numbers)}"
-            given = json.loads(found[2])
-            call = {"type": "tool_use", "id": number, "name": found[1], "input": given}
-            return [_text("I will do it."), call]
+            given, _ = json.JSONDecoder().raw_decode(text, found.end())
+            call: Json = {"type": "tool_use", "id": number, "name": found[2], "input": given}
+            return [_slow(int(found[1])) if found[1] else _text("I will do it."), call]
+        if found := re.match(r"SLOW (\d+)", text):
+            return [_slow(int(found[1]))]
         if found := re.match(r"THINK (.+)", text, re.S):
             thought = {"type": "thinking", "thinking": found[1], "signature": "s"}
             return [thought, _text(found[1])]
@@ -124,7 +127,7 @@ class AnthropicServer(Loopback):
                         yield {"type": "content_block_delta", **at, "delta": delta}
                         await asyncio.sleep(self.pause if pieces else 0)
                 case "thinking":
-                    empty = {"type": "thinking", "thinking": "", "signature": ""}
+                    empty: Json = {"type": "thinking", "thinking": "", "signature": ""}
                     yield {"type": "content_block_start", **at, "content_block": empty}
                     delta = {"type": "thinking_delta", "thinking": block["thinking"]}
                     yield {"type": "content_block_delta", **at, "delta": delta}
@@ -146,6 +149,21 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
+def _slow(pieces: int) -> Json:
+    return {**_text(""), "pieces": [f"w{n} " for n in range(pieces)]}
+
+
+def _next(text: str, messages: list[Json], answer: str) -> tuple[str, str | None]:
+    """The step of a script that comes after what was answered, or that last answer."""
+    steps = text.split("\nTHEN ")
+    done = 0
+    for message in messages:
+        if text in _said([message]):
+            done = 0
+        done += sum(block["type"] == "tool_result" for block in _blocks(message))
+    return (steps[done], None) if done < len(steps) else (text, answer)
+
+
 def _blocks(message: Json) -> list[Json]:
     content = message["content"]
     return [_text(content)] if isinstance(content, str) else content
@@ -160,7 +178,8 @@ def _said(messages: list[Json]) -> list[str]:
         for block in _blocks(message)
         if block["type"] == "text"
     ]
-    return [text for text in texts if text and text[0] not in "<["]
+    said = [text for text in texts if text and text[0] not in "<["]
+    return [re.sub(r"^\w+: ", "", text) for text in said]  # who said it, where several talk
 
 
 def _last(messages: list[Json]) -> tuple[str, str | None]:

@@ -5,9 +5,10 @@
 
 The newest words of the person are the model's script; what was asked stands in ``server.seen``:
 
-    SLOW n        n pieces "w0 w1 …", ``pause`` seconds apart
+    SLOW n        n pieces "w0 w1 …", ``pause`` seconds apart; before TOOL, what it says first
     TOOL name {}  calls a tool with this input; then says what it answered. Of a tool in
                   a namespace the name is space/name
+    … THEN …      on lines of their own: what is done next, once a tool has answered
     PATCH text    calls the tool that changes files, with this patch
     SCRIPT js     calls the tool that runs JavaScript, which some models have
     THINK words   a thought, then the words as text
@@ -65,6 +66,8 @@ class ResponsesServer(Loopback):
         body = await request.json()
         self.seen.append(body)
         text, answer = _last(body["input"])
+        if answer is not None and "\nTHEN " in text:
+            text, answer = _next(text, body["input"], answer)
         if answer is None and (found := re.match(r"ERROR (\d+)", text)):
             status = int(found[1])
             error = {"type": KINDS.get(status, "server_error"), "code": None}
@@ -82,10 +85,12 @@ class ResponsesServer(Loopback):
     def _reply(self, text: str, answer: str | None, body: Json) -> list[Json]:
         if answer is not None:
             return [self._message(f"The tool says: {answer}")]
+        if found := re.match(r"(?:SLOW (\d+) )?TOOL (\S+) (?=\{)", text):
+            given, _ = json.JSONDecoder().raw_decode(text, found.end())
+            first = self._slow(int(found[1])) if found[1] else self._message("I will do it.")
+            return [first, self._call(found[2], json.dumps(given))]
         if found := re.match(r"SLOW (\d+)", text):
-            return [{**self._message(""), "pieces": [f"w{n} " for n in range(int(found[1]))]}]
-        if found := re.match(r"TOOL (\S+) (\{.*\})", text, re.S):
-            return [self._message("I will do it."), self._call(found[1], found[2])]
+            return [self._slow(int(found[1]))]
         if found := re.match(r"PATCH (.+)", text, re.S):
             return [self._message("I will change it."), self._custom("apply_patch", found[1])]
         if found := re.match(r"SCRIPT (.+)", text, re.S):
@@ -103,6 +108,9 @@ class ResponsesServer(Loopback):
         content = [{"type": "output_text", "text": text, "annotations": []}]
         number = self._number("msg")
         return {"type": "message", "id": number, "role": "assistant", "content": content}
+
+    def _slow(self, pieces: int) -> Json:
+        return {**self._message(""), "pieces": [f"w{n} " for n in range(pieces)]}
 
     def _thought(self, text: str) -> Json:
         summary = [{"type": "summary_text", "text": text}]
@@ -173,7 +181,18 @@ def _said(items: list[Json]) -> list[str]:
     texts = [
         text for item in items if item.get("role") == "user" for text in _text_of(item["content"])
     ]
-    return [text for text in texts if text and text[0] not in "<#"]
+    said = [text for text in texts if text and text[0] not in "<#"]
+    return [re.sub(r"^\w+: ", "", text) for text in said]  # who said it, where several talk
+
+
+def _next(text: str, items: list[Json], answer: str) -> tuple[str, str | None]:
+    """The step of a script that comes after what was answered, or that last answer."""
+    steps = text.split("\nTHEN ")
+    done = 0
+    for item in items:
+        done = 0 if item.get("role") == "user" and text in _said([item]) else done
+        done += item.get("type") in ANSWERS
+    return (steps[done], None) if done < len(steps) else (text, answer)
 
 
 def _last(items: list[Json]) -> tuple[str, str | None]:
