@@ -59,9 +59,12 @@ RECEIPTS = {
 FILE_MARK = "laneway."
 EVENT_TYPE = "laneway_message"  # of the metadata that tells our messages apart
 TITLE_MOST = 250
-FIND_PAGES, FIND_SLACK = 5, 60_000  # ms: the platform's clock may be behind ours
+FIND_PAGE, FIND_PAGES = 200, 5
+FIND_SLACK = 60_000  # ms: the platform's clock may be behind ours
 REACTED_KEPT, UPLOADS_KEPT = 2000, 500
 SHARED_PAUSES = (0.3, 0.7)  # seconds after which Slack is asked which message shows a file
+STREAMS_END = 360_000  # ms after which no stream of that time can be growing
+_UNTOLD = "it cannot be told which of the app's messages this was"
 _NO_TITLES = "only a thread with the app in its direct messages can be named here"
 
 
@@ -303,7 +306,7 @@ class Calls:
                 channel=address.chat,
                 ts=address.thread or None,
                 oldest=oldest,
-                limit=200,
+                limit=FIND_PAGE,
                 include_all_metadata=True,
                 cursor=cursor or None,
             )
@@ -311,19 +314,28 @@ class Calls:
                 for message in objects(page, "messages"):
                     if _carries(message, action.nonce, file):
                         return Done(string(message, "ts"))
-                    doubtful = doubtful or _unmarked(message, self._web.user)
+                    doubtful = doubtful or (not file and _unmarked(message, self._web.user))
                     if action.streamed and self._unnamed(message, address):
                         unnamed.append(string(message, "ts"))
                 cursor = string(maybe(page, "response_metadata") or {}, "next_cursor")
             except Malformed as caught:
+                self._may_be_told_later(action)
                 raise Uncertain(f"Slack's history has an odd shape: {caught}") from None
             if not cursor:
                 break
         if len(unnamed) == 1 and not cursor:
             return Done(unnamed[0])
-        if cursor or doubtful or unnamed:
-            raise Uncertain("what was said there since then does not tell whether it arrived")
+        if cursor or doubtful:
+            raise Refused(_UNTOLD)  # nor could it be later: whoever asks need not ask again
+        if unnamed:
+            self._may_be_told_later(action)
+            raise Uncertain("which of the texts that still grow there it is, is not known yet")
         return Done()
+
+    def _may_be_told_later(self, action: Find) -> None:
+        """Streams get their mark as they end, and none lives long. Raises Refused after that."""
+        if self._clock.now() + self._web.ahead - action.since > STREAMS_END:
+            raise Refused(_UNTOLD)
 
     def _unnamed(self, message: Json, address: Address) -> bool:
         """A message of ours that may be a stream whose start nobody heard of: those bear no mark

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from channels.slack import pace
+from channels.slack import calls, pace
 from channels.slack import recall as recalling
 from channels.slack.adapter import SlackChannel
 from channels.slack.blocks import BLOCKS_MOST, TEXT_MOST
@@ -189,6 +189,24 @@ class TestFinding:
         slack.fake.fail("conversations.history", "internal_error", 500)
         with pytest.raises(Uncertain):
             await slack.channel.do(Find(DIRECT, "a.1", 0))
+
+    async def test_in_more_than_is_looked_through_it_will_never_be_found(
+        self, slack: Slack, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(calls, "FIND_PAGE", 2)
+        for number in range(2 * calls.FIND_PAGES + 1):
+            slack.fake.user_says(f"m{number}", delivered=False)
+        with pytest.raises(Refused, match="cannot be told"):
+            await slack.channel.do(Find(DIRECT, "a.1", 0))
+
+    async def test_a_history_that_stays_odd_is_not_asked_for_ever(self, slack: Slack) -> None:
+        odd = {"ts": slack.fake.ts(), "metadata": 7, "text": "x", "user": ANA}
+        slack.fake.keep(ANA_DM, odd)
+        now = slack.clock.now()
+        with pytest.raises(Uncertain):
+            await slack.channel.do(Find(DIRECT, "a.1", now - 1000))
+        with pytest.raises(Refused, match="cannot be told"):
+            await slack.channel.do(Find(DIRECT, "a.1", now - calls.STREAMS_END - 1000))
 
     async def test_in_a_thread_that_is_gone_nothing_is_there(self, slack: Slack) -> None:
         with pytest.raises(ThreadGone):

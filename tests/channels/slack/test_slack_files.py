@@ -166,7 +166,7 @@ class TestSending:
             assert found.message_id == slack.fake.shown(ANA_DM)[0]["ts"]
             assert (await later.do(Find(DIRECT, "f.2", 0))).message_id == ""
 
-    async def test_a_file_that_lost_its_mark_leaves_it_open(
+    async def test_a_file_that_lost_its_mark_leaves_it_open_for_good(
         self, slack: Slack, report: Path
     ) -> None:
         await slack.channel.do(SendFile(DIRECT, report, "a.txt", nonce="f.1"))
@@ -175,8 +175,10 @@ class TestSending:
         later = SlackChannel(*tokens, slack.clock, slack.fake.url)
         async with later, listening(later, slack.intake):
             await slack.fake.until(lambda: slack.intake.up)
-            with pytest.raises(Uncertain):
+            with pytest.raises(Refused, match="cannot be told"):
                 await later.do(Find(DIRECT, "f.1", 0))
+            later._calls._uploads["f.2"] = "F0NEVERSHARED"  # what is known of a file tells it apart
+            assert (await later.do(Find(DIRECT, "f.2", 0))).message_id == ""
 
     async def test_a_file_of_unknown_fate_is_found(self, slack: Slack, report: Path) -> None:
         slack.fake.drop("files.completeUploadExternal", after=True)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from channels.slack.calls import STREAMS_END
 from channels.slack.streams import LIFE, QUIET, REFUSED_FOR, STARTS, TEXT_MOST, WAIT_MORE, Where
-from core.channel import Delete, Done, Find, MessageGone, RateLimited, Revise, Stream, Uncertain
+from core.channel import (
+    Delete,
+    Done,
+    Find,
+    MessageGone,
+    RateLimited,
+    Refused,
+    Revise,
+    Stream,
+    Uncertain,
+)
 from core.messages import Address, Button, Part
 from tests.channels.slack.conftest import Slack
 from tests.fakes.slack import ANA, ANA_DM, LAB
@@ -285,6 +298,23 @@ async def test_a_start_that_never_came_is_not_taken_for_an_older_one(thread: Thr
     thread.slack.channel._calls.streams._known.clear()  # as in a new process
     done = await thread.slack.channel.do(Find(thread.address, "p.3.4", before, streamed=True))
     assert not done.message_id
+
+
+async def test_of_two_that_nobody_heard_of_it_is_told_as_they_end_or_never(thread: Thread) -> None:
+    before = thread.slack.clock.now()
+    for number in range(2):
+        thread.fake.drop("chat.startStream", after=True)
+        thread.nonce = f"p.{number}"
+        with pytest.raises(Uncertain):
+            await thread.says("one")
+    find = Find(thread.address, "p.0", before, streamed=True)
+    with pytest.raises(Uncertain):
+        await thread.slack.channel.do(find)
+    with pytest.raises(Refused, match="cannot be told"):
+        await thread.slack.channel.do(replace(find, since=before - STREAMS_END))
+    (first, second) = thread.fake.shown(thread.address.chat, thread.address.thread)
+    await thread.slack.channel._calls.streams.stop(thread.address.chat, second["ts"], "p.1")
+    assert (await thread.slack.channel.do(find)).message_id == first["ts"]
 
 
 async def test_a_stream_of_an_earlier_process_is_ended_and_finished(thread: Thread) -> None:
