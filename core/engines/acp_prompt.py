@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from core import inside
 from core.engines.base import Attachment, Request
 
 IMAGE_LIMIT = 10 * 1024 * 1024  # larger ones are linked, not handed over
@@ -15,21 +17,28 @@ def blocks(request: Request, *, images: bool) -> list[Mapping[str, Any]]:
     """The text, images where the agent takes them, and links to all other files."""
     made: list[Mapping[str, Any]] = [{"type": "text", "text": request.prompt}]
     for attachment in request.attachments:
-        made.append(_image(attachment) if images and _fits(attachment) else _link(attachment))
+        data = _picture(request.folder, attachment) if images else b""
+        made.append(_image(attachment, data) if data else _link(attachment))
     return made
 
 
-def _fits(attachment: Attachment) -> bool:
+def _picture(folder: Path, attachment: Attachment) -> bytes:
+    """Its bytes, where it can be handed over; the agent opens the rest by its link."""
+    if not attachment.mime.startswith("image/"):
+        return b""
     try:
-        size = attachment.path.stat().st_size
-    except OSError:
-        return False
-    return attachment.mime.startswith("image/") and size <= IMAGE_LIMIT
+        data = inside.read(folder, attachment.path, IMAGE_LIMIT + 1)
+    except (inside.NotInside, OSError):
+        return b""
+    return data if len(data) <= IMAGE_LIMIT else b""
 
 
-def _image(attachment: Attachment) -> Mapping[str, Any]:
-    data = base64.b64encode(attachment.path.read_bytes()).decode()
-    return {"type": "image", "mimeType": attachment.mime, "data": data}
+def _image(attachment: Attachment, data: bytes) -> Mapping[str, Any]:
+    return {
+        "type": "image",
+        "mimeType": attachment.mime,
+        "data": base64.b64encode(data).decode(),
+    }
 
 
 def _link(attachment: Attachment) -> Mapping[str, Any]:

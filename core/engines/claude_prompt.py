@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
+from core import inside
 from core.engines.acp_plain import Json
 from core.engines.base import Attachment, Request
 
@@ -20,23 +22,22 @@ def content(request: Request) -> str | list[Json]:
     blocks: list[Json] = []
     room = 0 if request.compact else ALL_MOST
     for attachment in request.attachments:
-        data = _read(attachment, room)
+        data = _read(request.folder, attachment, room)
         if data:
             room -= len(data)
             blocks.append(_block(attachment.mime, data))
     return [*blocks, {"type": "text", "text": text}] if blocks else text
 
 
-def _read(attachment: Attachment, room: int) -> bytes:
+def _read(folder: Path, attachment: Attachment, room: int) -> bytes:
     """What can be handed over; the agent opens the rest by its path."""
     picture = attachment.mime in IMAGES
     if not picture and attachment.mime != "application/pdf":
         return b""
+    most = min(room, IMAGE_MOST if picture else PAPER_MOST)
     try:
-        with attachment.path.open("rb") as file:
-            most = min(room, IMAGE_MOST if picture else PAPER_MOST)
-            data = file.read(most + 1)
-    except OSError:
+        data = inside.read(folder, attachment.path, most + 1)
+    except (inside.NotInside, OSError):
         return b""
     return data if len(data) <= most else b""
 

@@ -57,7 +57,7 @@ def check_sent(scene: Scene) -> set[str]:
 async def test_all_that_is_sent_is_in_the_protocol(
     make: Callable[..., Scene], tmp_path: Path
 ) -> None:
-    picture = tmp_path / "a.png"
+    picture = tmp_path / "workspace" / "a.png"
     picture.write_bytes(b"x")
     files = (Attachment(picture, "image/png"), Attachment(tmp_path / "b.txt", "text/plain"))
     server = ToolServer("laneway", "http://127.0.0.1:1/mcp", (("Authorization", "Bearer t"),))

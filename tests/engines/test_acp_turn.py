@@ -142,15 +142,24 @@ async def test_a_command_too_long_to_be_shown_is_declined_unasked(make: Make) ->
 async def test_attachments_are_blocks_where_the_agent_takes_them(
     make: Make, tmp_path: Path
 ) -> None:
-    picture, paper = tmp_path / "a.png", tmp_path / "b c.pdf"
+    scene = make()
+    picture, paper = scene.folder / "a.png", scene.folder / "b c.pdf"
     picture.write_bytes(b"picture")
     paper.write_bytes(b"paper")
-    files = (Attachment(picture, "image/png"), Attachment(paper, "application/pdf"))
-    play = await make().say("/blocks", attachments=files)
-    text, image, link = json.loads(play.text)
+    led, outside = scene.folder / "led.png", tmp_path / "outside.png"
+    outside.write_bytes(b"not for the agent")
+    led.symlink_to(outside)
+    files = (
+        Attachment(picture, "image/png"),
+        Attachment(paper, "application/pdf"),
+        Attachment(led, "image/png"),
+    )
+    play = await scene.say("/blocks", attachments=files)
+    text, image, link, left = json.loads(play.text)
     assert text == {"type": "text", "text": "/blocks"}
     assert base64.b64decode(image["data"]) == b"picture"
     assert (link["type"], link["uri"]) == ("resource_link", paper.as_uri())
+    assert (left["type"], left["uri"]) == ("resource_link", led.as_uri())
 
 
 async def test_without_the_ability_a_picture_is_a_link(make: Make, tmp_path: Path) -> None:
