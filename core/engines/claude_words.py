@@ -115,9 +115,8 @@ def permissions(setup: Setup, private: Sequence[tuple[Path, str]]) -> Json:
 
 def not_handed_on(prompt: str) -> str:
     """Why a command of its own is not handed on, and what to do; "" for anything else."""
-    word = (
-        prompt[1:].split(maxsplit=1)[0].lower() if prompt[:1] == "/" and prompt[1:2] > " " else ""
-    )
+    text = prompt.lstrip()
+    word = text[1:].split(maxsplit=1)[0].lower() if text[:1] == "/" and text[1:2] > " " else ""
     if word in FRESH:
         return "For a fresh conversation, say /new."
     if word in NOT_HANDED_ON:

@@ -452,7 +452,7 @@ async def test_even_a_side_answer_that_asks_is_allowed_nothing(claude: Make) -> 
 
 @pytest.mark.parametrize(
     ("prompt", "words"),
-    [("/clear", "say /new"), ("/config editor=vim", "not handed on"), ("/Model x", "/model")],
+    [("/clear", "say /new"), ("/config editor=vim", "not handed on"), (" /Model x", "/model")],
 )
 async def test_commands_that_would_change_more_than_the_conversation_are_not_handed_on(
     claude: Make, prompt: str, words: str
@@ -499,14 +499,18 @@ async def test_a_fresh_session_has_nothing_to_compact(claude: Make) -> None:
 async def test_pictures_and_papers_are_handed_over_and_the_rest_is_named(
     claude: Make, tmp_path: Path
 ) -> None:
-    files = []
+    scene = claude()
+    outside, folder = tmp_path / "outside.png", scene.folder
+    outside.write_bytes(b"not for the agent")
+    (folder / "led.png").symlink_to(outside)
+    files = [Attachment(folder / "led.png", "image/png")]
     for name, mime in (("a.png", "image/png"), ("b.pdf", "application/pdf"), ("c.zip", "x/zip")):
-        (tmp_path / name).write_bytes(name.encode())
-        files.append(Attachment(tmp_path / name, mime))
-    (tmp_path / "big.png").write_bytes(b"x" * 4_000_000)
-    files.append(Attachment(tmp_path / "big.png", "image/png"))
-    files.append(Attachment(tmp_path / "gone.png", "image/png"))
-    play = await claude().say("/blocks", attachments=files)
+        (folder / name).write_bytes(name.encode())
+        files.append(Attachment(folder / name, mime))
+    (folder / "big.png").write_bytes(b"x" * 4_000_000)
+    files.append(Attachment(folder / "big.png", "image/png"))
+    files.append(Attachment(folder / "gone.png", "image/png"))
+    play = await scene.say("/blocks", attachments=files)
     image, paper, text = json.loads(play.text)
     assert (image["type"], paper["type"]) == ("image", "document")
     assert base64.b64decode(image["source"]["data"]) == b"a.png"
