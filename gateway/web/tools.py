@@ -67,13 +67,13 @@ class _Endpoint:
             return Response("too large", 413)
         try:
             message = json.loads(body)
-        except ValueError:
-            return JSONResponse(_error(None, PARSE_ERROR, "not JSON"), 400)
+        except (ValueError, RecursionError):
+            return _Json(_error(None, PARSE_ERROR, "not JSON"), 400)
         return await self._answer(message, toolbox, request)
 
     async def _answer(self, message: object, toolbox: Toolbox, request: Request) -> Response:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return JSONResponse(_error(None, INVALID_REQUEST, "not a JSON-RPC message"), 400)
+            return _Json(_error(None, INVALID_REQUEST, "not a JSON-RPC message"), 400)
         ident, method = message.get("id"), message.get("method")
         if "id" not in message or not isinstance(method, str):
             return Response(status_code=202)  # a notification, or an answer to nothing we asked
@@ -81,24 +81,31 @@ class _Endpoint:
         params: Mapping[str, Any] = given if isinstance(given, dict) else {}
         match method:
             case "initialize":
-                return JSONResponse(_result(ident, _hello(params)))
+                return _Json(_result(ident, _hello(params)))
             case "ping":
-                return JSONResponse(_result(ident, {}))
+                return _Json(_result(ident, {}))
             case "tools/list":
-                return JSONResponse(_result(ident, _listed(toolbox)))
+                return _Json(_result(ident, _listed(toolbox)))
             case "tools/call":
                 return await self._call(ident, params, toolbox, request)
-        return JSONResponse(_error(ident, NO_METHOD, f"no method {method[:80]}"))
+        return _Json(_error(ident, NO_METHOD, f"no method {method[:80]}"))
 
     async def _call(
         self, ident: object, params: Mapping[str, Any], toolbox: Toolbox, request: Request
     ) -> Response:
         name, arguments = params.get("name"), params.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            return JSONResponse(_error(ident, INVALID_PARAMS, "name and arguments are needed"))
+            return _Json(_error(ident, INVALID_PARAMS, "name and arguments are needed"))
         if "text/event-stream" not in request.headers.get("accept", ""):
-            return JSONResponse(_result(ident, _said(await toolbox.call(name, arguments))))
+            return _Json(_result(ident, _said(await toolbox.call(name, arguments))))
         return _Kept(ident, name, arguments, toolbox, self._alive_every)
+
+
+class _Json(JSONResponse):
+    """In ASCII, so that a half of a character that an agent sent is no fault when it comes back."""
+
+    def render(self, content: object) -> bytes:
+        return json.dumps(content).encode()
 
 
 class _Kept(Response):
@@ -139,7 +146,7 @@ class _Kept(Response):
             if not call.done():
                 call.cancel()
                 return
-        answer = json.dumps(_result(self._ident, _said(call.result())), ensure_ascii=False)
+        answer = json.dumps(_result(self._ident, _said(call.result())))
         await send(_piece(f"event: message\ndata: {answer}\n\n", more=False))
 
 

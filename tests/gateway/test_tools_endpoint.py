@@ -149,6 +149,9 @@ async def test_what_is_no_request_is_refused_and_costs_nothing() -> None:
         assert (await http.get(url)).status_code == 405
         assert (await http.delete(url)).status_code == 405
         assert (await http.post(url, content=b"{")).json()["error"]["code"] == -32700
+        assert (await http.post(url, content=b"[" * 500_000)).json()["error"]["code"] == -32700
+        half = await http.post(url, content=json.dumps(HELLO | {"id": "\ud83d"}))
+        assert half.json()["id"] == "\ud83d"
         assert (await http.post(url, json=[HELLO])).json()["error"]["code"] == -32600
         assert (await http.post(url, content=b" " * 1_100_000)).status_code == 413
         note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
