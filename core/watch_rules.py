@@ -133,7 +133,7 @@ def judge(what: What, known: Known, saw: Seen | Unseen, *, anew: bool = False) -
 def _failed(known: Known, saw: Unseen) -> Judged:
     after = replace(known, failures=known.failures + 1)
     if saw.barred:
-        return Judged(replace(known, failures=0, told=False), news=News.BARRED)
+        return Judged(known, news=News.BARRED)
     if after.failures >= PATIENCE and not known.told:
         return Judged(replace(after, told=True), news=News.TROUBLE)
     return Judged(after)
@@ -238,7 +238,7 @@ def _fit(what: What, saw: Seen) -> Seen | Unseen:
 
 def _exit_fault(what: What, saw: Seen) -> Unseen | None:
     """Whether the command itself went wrong, rather than saying yes or no."""
-    last = " ".join(saw.noise.split()[-30:])[-200:]
+    last = clean(" ".join(saw.noise.split()[-30:])[-200:])
     said = f": {last}" if last else ""
     if saw.code in SHELL_REFUSES:
         return Unseen(f"the command cannot be run (exit status {saw.code}){said}")
@@ -263,7 +263,7 @@ def value_at(what: What, saw: Seen) -> Seen | Unseen:
         except (KeyError, IndexError, TypeError):
             return Unseen(f"there is no {shown_path(what.path)} in the answer")
     try:
-        return replace(saw, text=json.dumps(value, ensure_ascii=False))
+        return replace(saw, text=clean(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError):
         return Unseen("the answer is not JSON")
 

@@ -128,7 +128,8 @@ class Watches:
             if time.asked is not None or (time.at is not None and time.looked > now + STEPPED):
                 found[time.job] = _Next(now, time.at, 0)
             elif time.at is None:
-                continue
+                if not time.runs:  # a backup was restored that had it run
+                    found[time.job] = _Next(now, None, 0)
             elif held is not None and held.stored == time.at and held.at <= now + STEPPED:
                 found[time.job] = held
             else:
@@ -198,7 +199,8 @@ class Watches:
         job = await stored_jobs.job(self._store, ident)
         if job is None or job.state.ended:
             return None
-        if job.asked_at is None and (job.state is JobState.PAUSED or job.next_at is None):
+        rests = job.state is JobState.PAUSED or (job.next_at is None and job.turn is not None)
+        if rests and job.asked_at is None:
             return None
         return job
 
@@ -283,7 +285,7 @@ class Watches:
         match judged.news:
             case News.TROUBLE if isinstance(saw, Unseen):
                 written.append(stored.said(job.id, f"cannot look: {saw.why}"))
-                log.warning("watch %d cannot look: %s", job.id, saw.why)
+                log.warning("watch %d could not look several times in a row", job.id)
                 return watch_words.trouble(job, saw.why)
             case News.WELL:
                 written.append(stored.said(job.id, "can look again"))
@@ -293,7 +295,7 @@ class Watches:
 
     def _following(self, job: Job, failures: int) -> int | None:
         """When it looks next, or ends."""
-        if job.state is JobState.PAUSED:
+        if job.state is JobState.PAUSED or (job.turn is not None and not job.each_time):
             return None
         at = watch_rules.next_look(job.plan, self._clock.now(), failures)
         return job.until if at is None or (job.until is not None and job.until < at) else at

@@ -18,6 +18,7 @@ class Time:
     at: int | None
     asked: int | None
     looked: int  # when it looked last, as far as that is stored
+    runs: bool  # what it found waits or runs
 
 
 def known(job: int, known: Known) -> Row:
@@ -56,4 +57,13 @@ async def of(store: Reader, job: int) -> Known:
 
 async def times(store: Reader) -> list[Time]:
     found = await store.fetch("watch.times")
-    return [Time(row["id"], row["next_at"], row["asked_at"], row["settled_at"]) for row in found]
+    return [
+        Time(
+            row["id"],
+            row["next_at"],
+            row["asked_at"],
+            row["settled_at"],
+            row["turn"] is not None,
+        )
+        for row in found
+    ]

@@ -7,7 +7,8 @@ variables as an agent. Nothing can be typed into it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +44,7 @@ class CommandLook:
             return Unseen(f"its folder cannot be made ({fault.strerror})")
         env = environment(self.env, marker=lane_mark(self.home, lane), tmp=tmp)
         try:
-            child = await spawn(
-                (*SHELL, command), folder=folder, env=env, lane=lane, ledger=self.ledger
-            )
+            child = await self._started(command, lane, folder, env)
         except EngineError as fault:
             return Unseen(str(fault))
         try:
@@ -64,6 +63,23 @@ class CommandLook:
             await child.end(0.0)
         noise = child.stderr_tail
         return Seen(output.decode(errors="replace"), child.exit_code, size=len(output), noise=noise)
+
+    async def _started(
+        self, command: str, lane: str, folder: Path, env: Mapping[str, str]
+    ) -> Child:
+        """A start is never given up half-way: that would leave its pipes and the process behind."""
+        words = (*SHELL, command)
+        starting = asyncio.create_task(
+            spawn(words, folder=folder, env=env, lane=lane, ledger=self.ledger),
+            name="start of a watched command",
+        )
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with contextlib.suppress(EngineError):
+                child = await starting
+                await child.end(0.0)
+            raise
 
     async def _output(self, child: Child) -> bytes:
         output = b""

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.watch_rules import Seen, Unseen
+from core.watching.beside import beside
 
 MOST = 1024 * 1024  # bytes that are read of a file: its end
 HUNG = "the disk does not answer"
@@ -47,9 +46,11 @@ class FileLook:
 
         try:
             async with asyncio.timeout(self.limit):
-                return await _beside(read)
+                return await beside(read, "watched file")
         except TimeoutError:
             return Unseen(HUNG)
+        except OSError as fault:
+            return Unseen(f"it cannot be read ({fault.strerror})")
 
     def _read(self, folder: Path, path: str) -> Seen | Unseen:
         try:
@@ -79,11 +80,7 @@ def _seen(number: int) -> Seen | Unseen:
     if not stat.S_ISREG(found.st_mode):
         return Unseen("it is no regular file")
     start = max(0, found.st_size - MOST)
-    try:
-        content = _all(number, start)
-    except OSError as fault:
-        return Unseen(f"it cannot be read ({fault.strerror})")
-    text = content.decode("utf-8", "replace")
+    text = _all(number, start).decode("utf-8", "replace")
     return Seen(text, cut=start > 0, size=found.st_size)
 
 
@@ -94,25 +91,3 @@ def _all(number: int, start: int) -> bytes:
         pieces.append(piece)
         at += len(piece)
     return b"".join(pieces)
-
-
-async def _beside(work: Callable[[], Seen | Unseen]) -> Seen | Unseen:
-    """Done in a thread that the end of the process does not wait for."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Seen | Unseen] = loop.create_future()
-
-    def settle(saw: Seen | Unseen) -> None:
-        if not done.done():
-            done.set_result(saw)
-
-    def run() -> None:
-        saw: Seen | Unseen
-        try:
-            saw = work()
-        except OSError as fault:
-            saw = Unseen(f"it cannot be read ({fault.strerror})")
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, saw)
-
-    threading.Thread(target=run, name="watched file", daemon=True).start()
-    return await done

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from core.addresses import is_public
+from core.messages import clean
 from core.watch_rules import Seen, Unseen
+from core.watching.beside import beside
 
 if TYPE_CHECKING:
     import httpx
@@ -44,8 +46,13 @@ class _Refused(Exception):
 
 async def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a name, as the machine finds them."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(one[4][0]) for one in found))
+
+    def ask() -> Sequence[tuple[object, ...]]:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+    found = await beside(ask, "name of a watched page")
+    places = (one[4] for one in found)
+    return list(dict.fromkeys(str(place[0]) for place in places if isinstance(place, tuple)))
 
 
 @dataclass(slots=True)
@@ -165,7 +172,7 @@ class PageLook:
                 cut = True
                 del body[self.most :]
                 break
-        text = body.decode(_charset(response), "replace")
+        text = clean(body.decode(_charset(response), "replace"))
         return Seen(text, response.status_code, cut=cut, size=len(body))
 
 

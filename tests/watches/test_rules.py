@@ -186,7 +186,7 @@ def test_an_exit_or_a_status_is_an_answer_where_it_is_asked_about(
         ("== null", None, True), ("< 10", 9.5, True), ("< 10", "9", True), ("< 10", None, False),
         (">= 10", 10, True), ("> 10", 1e999, True), ("contains a", ["b", "a"], True),
         ("contains a", "cat", True), ("contains 3", [1, 2, 3], True), ("contains a", [], False),
-        ("== done", ["done"], False),
+        ("== done", ["done"], False), ("contains ö", {"a": "ö"}, True),
     ],
 )  # fmt: skip
 def test_values_of_json_are_compared_as_people_mean_it(
@@ -217,6 +217,18 @@ def test_of_a_change_the_lines_that_went_and_came_are_shown() -> None:
     assert shown(CHANGED, before, before.replace("line 70\n", "line LXX\nmore\n")) == [
         "- line 70", "+ line LXX", "+ more",
     ]  # fmt: skip
+
+
+def test_of_many_lines_that_changed_some_are_shown_and_the_rest_is_counted() -> None:
+    first, second = "".join(f"a{n}\n" for n in range(500)), "".join(f"b{n}\n" for n in range(300))
+    lines = shown(CHANGED, first, second)
+    assert len(lines) == LINES_MOST + 1
+    assert lines[-1] == f"… and {500 + 300 - LINES_MOST} more lines"
+
+
+def test_what_may_never_be_looked_at_is_told_at_once() -> None:
+    (one,) = run(CHANGED, Unseen("it is private", barred=True))
+    assert (one.news, one.found, one.known) == (News.BARRED, False, Known())
 
 
 def test_of_a_text_that_grew_only_what_was_added_is_shown() -> None:

@@ -311,6 +311,19 @@ async def test_a_restored_backup_only_remembers_what_it_sees_and_tells_what_may_
         assert len(await house.turns()) == 1
 
 
+async def test_a_restored_backup_that_had_it_run_once_goes_on_looking(tmp_path: Path) -> None:
+    clock = FakeClock(NOON)
+    async with watches_in(tmp_path, clock, runs=False) as house:
+        await made(house)
+        await house.shows("two")
+        assert (await house.job()).turn is not None
+        await house.store.save(("hold.jobs", {}))
+    async with watches_in(tmp_path, clock) as house:
+        await clock.advance(61)
+        assert house.world.looks > 0
+        assert (await house.job()).next_at is not None
+
+
 async def test_a_look_that_breaks_is_made_again(house: WatchScene) -> None:
     await made(house)
     await house.clock.advance(1)

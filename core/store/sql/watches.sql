@@ -25,9 +25,9 @@ SELECT * FROM watches WHERE job = :job;
 
 -- name: watch.times
 -- When each is next; a wish counts as now.
-SELECT id, next_at, asked_at, settled_at FROM jobs WHERE kind = 'watch' AND state = 'active'
+SELECT id, next_at, asked_at, settled_at, turn FROM jobs WHERE kind = 'watch' AND state = 'active'
 UNION ALL
-SELECT id, next_at, asked_at, settled_at FROM jobs
+SELECT id, next_at, asked_at, settled_at, turn FROM jobs
     WHERE asked_at IS NOT NULL AND kind = 'watch' AND state = 'paused';
 
 -- name: tidy.watches
