@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -19,11 +20,14 @@ import psutil
 from core.engines.base import EngineError, EngineUnready
 from core.engines.trees import MARK, SWEEP, Record, created, living, tree
 
+log = logging.getLogger("laneway.engine")
+
 INHERITED = ("HOME", "PATH", "LANG", "LC_ALL", "TZ", "TERM")
 STDERR_TAIL = 16 * 1024
 LAST_WORDS = 0.25  # seconds of silence after the exit until the output counts as ended
 READ_AHEAD = 1024 * 1024  # the stream stops reading the pipe at twice this
 LINE_LIMIT = 64 * 1024 * 1024
+UNREAD_LIMIT = 128 * 1024 * 1024  # bytes for a program that does not read its input
 
 
 class LineTooLong(EngineError):
@@ -128,6 +132,7 @@ class Child:
         self._ledger = ledger
         self._known: dict[int, psutil.Process] = {}
         self._ending = asyncio.Lock()
+        self._deaf = False  # it does not read its input
         self._pieces: list[bytes] = []  # of a long line that is still coming
         self.record = record
         self.over = False  # the tree was ended; ``survivors`` holds what would not die
@@ -196,8 +201,16 @@ class Child:
             self._streams.awaited = False
 
     def write(self, data: bytes) -> bool:
-        """Hand bytes over without waiting; False when certainly none of them left."""
-        if self.stdin.is_closing() or self.over or self._streams.exited.is_set():
+        """Hand bytes over without waiting; False when certainly none of them left.
+
+        A program that asks and asks and never reads an answer is ended before they fill the memory.
+        """
+        if self._deaf or self.stdin.is_closing() or self.over or self._streams.exited.is_set():
+            return False
+        if self.stdin.transport.get_write_buffer_size() > UNREAD_LIMIT:
+            self._deaf = True
+            log.error("%s: its agent does not read its input, so it was ended", self.record.lane)
+            self.kill()
             return False
         self.stdin.write(data)
         return True

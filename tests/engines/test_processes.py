@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from core.engines import processes
 from core.engines.base import EngineUnready
 from core.engines.processes import Child, NoLedger, environment, spawn
 from core.engines.trees import MARK, Record, home_mark, lane_mark, living, sweep
@@ -121,6 +122,20 @@ async def test_what_cannot_be_recorded_does_not_run(home: Path) -> None:
     with pytest.raises(OSError, match="disk is full"):
         await start(home, BrokenBook(), SLEEP)
     assert processes_of(home) == []
+
+
+async def test_a_program_that_never_reads_is_ended_before_its_answers_fill_the_memory(
+    home: Path, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "UNREAD_LIMIT", 500_000)
+    child = await start(home, book, SLEEP)
+    written = 0
+    while child.write(b"x" * 100_000):
+        written += 1
+        assert written < 20
+    assert await child.exited(5)
+    assert not child.write(b"y")
+    assert await child.end(1.0) == ()
 
 
 async def test_an_empty_command_says_what_to_set(home: Path) -> None:
