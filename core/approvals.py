@@ -39,6 +39,7 @@ from core.wording import plain
 
 log = logging.getLogger("laneway.approvals")
 
+OPEN_MOST = 30  # questions of one turn at once; nobody reads more
 NOBODY, UNREADABLE = "nobody could be asked", "it could not be shown in full"
 NOT_STORED = "⛔ Denied: the decision could not be stored"
 Decided = Callable[[Decision], None]
@@ -138,6 +139,10 @@ class Approvals:
             words = (turn.id, code[: cards.HASH_SHOWN], rule.id, rule.made_by)
             log.info("turn %d: %s allowed by rule %d of %s", *words)
             decided(Decision.ALLOW)
+            return
+        if sum(entry.row.turn == turn.id for entry in self._open.values()) >= OPEN_MOST:
+            log.warning("turn %d: %d questions are open, so the next is denied", turn.id, OPEN_MOST)
+            decided(Decision.DENY)
             return
         await self._show(turn, engine, code, asked, decided)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core import cards
+from core import approvals, cards
 from core.arriving import Arriving
 from core.engines.base import ApprovalAsked, Decision, Finished, Started, Text
 from core.engines.base import Approvals as Mode
@@ -203,3 +203,21 @@ async def test_where_nobody_attends_the_engine_lets_nothing_pass_by_itself(
         assert run.request.approvals is handed_over
         run.answer_with("looked")
         await scene.until(lambda: "looked" in scene.texts())
+
+
+async def test_an_agent_that_asks_without_end_does_not_fill_its_thread_with_cards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approvals, "OPEN_MOST", 2)
+    async with Scene(tmp_path) as scene:
+        run = await asked(scene, "one")
+        run.say(*(ApprovalAsked(f"q{number}", "shell", str(number)) for number in range(3)))
+        await scene.until(lambda: len(run.answers) == 2)
+        assert run.answers == [("q1", Decision.DENY), ("q2", Decision.DENY)]
+        assert await decide(scene, "allow") == "Allowed."
+        run.say(ApprovalAsked("late", "shell", "late"))  # there is room again
+        await scene.until(lambda: any("late" in text for text in scene.texts()))
+        assert sum("asks" in text for text in scene.texts()) == 3
+        run.say(Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: not scene.parts.runner.view("main"))
