@@ -272,5 +272,12 @@ class Totals:
         return None
 
     def write(self, session: str, total: float) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._file(session).write_text(repr(total))
+        """Whole or not at all. A disk that refuses it costs no turn, only the exact sum of one."""
+        file = self._file(session)
+        draft = file.with_suffix(".new")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            draft.write_text(repr(total))
+            draft.replace(file)
+        except OSError as fault:
+            log.warning("what a session has cost could not be kept: %s", fault)

@@ -16,6 +16,7 @@ import pytest
 
 from core.clock import SystemClock
 from core.engines.acp import AcpEngine
+from core.engines.agents import Totals
 from core.engines.base import ApprovalAsked, Decision, Finished, Request, Started, Text, Unsent
 from core.engines.processes import READ_AHEAD, STDERR_TAIL, Child
 from core.turns import Result
@@ -430,3 +431,12 @@ async def test_a_lane_does_not_begin_beside_its_own_process_that_is_being_ended(
         assert int(play.text) != int(first.text)
         assert not psutil.pid_exists(int(first.text))
         tending.cancel()
+
+
+async def test_a_total_that_cannot_be_kept_costs_nothing_else(tmp_path: Path) -> None:
+    totals = Totals(tmp_path / "totals")
+    totals.write("one", 0.25)
+    (tmp_path / "in the way").write_text("")
+    Totals(tmp_path / "in the way").write("one", 0.5)
+    assert totals.read("one") == 0.25
+    assert Totals(tmp_path / "in the way").read("one") is None
