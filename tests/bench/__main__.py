@@ -10,7 +10,7 @@ import asyncio
 import platform
 import sys
 
-from tests.bench import accepts, flow, footprint, jobs, latency, platforms
+from tests.bench import accepts, engines, flow, footprint, jobs, latency, platforms
 from tests.bench.house import machine
 
 MEASURES = (
@@ -26,6 +26,7 @@ MEASURES = (
     footprint.known_lanes,
     jobs.many_jobs,
     jobs.year_of_jobs,
+    engines.engine_programs,
 )
 
 
