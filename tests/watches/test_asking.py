@@ -136,6 +136,10 @@ def test_every_refusal_says_what_would_work(text: str, word: str) -> None:
     assert any(one in str(refused.value) for one in word.split("|")), str(refused.value)
 
 
+def test_the_shortest_time_that_is_allowed_is_allowed() -> None:
+    assert asked(f"url {U} changed every 10s : x").said == "every 10s"
+
+
 def test_private_addresses_may_be_named_where_the_settings_allow_it() -> None:
     watch = asked("url http://127.0.0.1:80/ changed every 5m : x", watch_private=True)
     assert watch.what.target == "http://127.0.0.1:80/"
