@@ -123,10 +123,12 @@ async def test_a_stream_that_a_kill_cut_off_is_finished_after_the_restart(tmp_pa
         async with process(tmp_path / "home", None, **settings) as running:
             await fake.until(lambda: fake.sockets)
             root = fake.user_says("a root", delivered=False)
-            words = "/say half\n/sleep 1.5\n/say an answer\n/sleep 60"
+            words = "/say half\n/sleep 1\n/say an answer\n/sleep 1\n/say  and more\n/sleep 60"
             fake.user_says(words, thread=root["ts"])
-            await fake.until(lambda: fake.called("chat.appendStream"))
+            await fake.until(lambda: fake.shown(ANA_DM, root["ts"]))
             (message,) = fake.shown(ANA_DM, root["ts"])
+            # What was shown last may not be stored yet; what was shown before it is.
+            await fake.until(lambda: "and more" in shown_text(message))
             await running.end(signal.SIGKILL)
         assert message["streaming"]
         async with process(tmp_path / "home", None, **settings):
