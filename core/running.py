@@ -129,6 +129,7 @@ class Running:
                 task.cancel()
         if self._prepared and (reason := self._quarantine or (self._run and self._run.quarantine)):
             engine = self._prepared.engine.name
+            self._life.tools.renew(self.turn.lane, engine)
             await self._settling.quarantine(self.turn, engine, self._session, reason)
         await self._settling.freed(self.turn)
 

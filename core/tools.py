@@ -99,6 +99,7 @@ class Tools:
         self._spill = spill
         self._key = secrets.token_bytes(32)
         self._seats: dict[str, Seat] = {}
+        self._renewed: dict[tuple[str, str], int] = {}  # how often, by lane and engine
         self._take: Take | None = None
         self._queue: Queue | None = None
 
@@ -115,7 +116,8 @@ class Tools:
         release: Callable[[], None],
     ) -> Seat:
         """The turn's tools, from now until it leaves. One session, one token."""
-        session = f"{turn.lane}\0{engine}"
+        renewed = self._renewed.get((turn.lane, engine), 0)
+        session = f"{turn.lane}\0{engine}\0{turn.epoch}\0{renewed}"
         if turn.kind is Kind.SIDE:
             session += f"\0{turn.id}"
         token = self._token(hashlib.sha256(session.encode()).hexdigest()[:32])
@@ -128,6 +130,10 @@ class Tools:
         if self._seats.get(seat.token) is seat:
             del self._seats[seat.token]
         self._questions.end(seat.turn.id)
+
+    def renew(self, lane: str, engine: str) -> None:
+        """Something that knows the lane's token may have outlived its turn: another from now on."""
+        self._renewed[lane, engine] = self._renewed.get((lane, engine), 0) + 1
 
     def seat(self, token: str) -> Seat:
         """The running turn of this token; raises Idle or Unknown."""

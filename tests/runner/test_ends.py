@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from core.engines.base import ApprovalAsked, Decision, Finished, Started, Text
 from core.store import rows
+from core.tools import Idle
 from core.turns import Result
 from tests.runner.scene import BEN, Scene
 
@@ -54,6 +57,11 @@ async def test_an_engine_that_ignores_its_stop_is_set_aside_and_its_session_with
         await scene.says("next")
         second = await scene.engine.started(2)
         assert second.request.session == ""
+        assert run.request.toolbox is not None
+        assert second.request.toolbox is not None
+        assert second.request.toolbox.token != run.request.toolbox.token
+        with pytest.raises(Idle):  # what may still be alive knows the first one
+            scene.parts.tools.seat(run.request.toolbox.token)
         second.answer_with("fresh")
         await scene.until(lambda: scene.texts()[-1:] == ["fresh"])
 

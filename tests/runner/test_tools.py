@@ -232,6 +232,19 @@ async def test_the_tools_end_with_the_turn_and_come_back_with_the_next(tmp_path:
         finish(second)
 
 
+async def test_a_fresh_session_has_a_token_of_its_own(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        first = await working(scene)
+        finish(first)
+        await scene.until(lambda: not scene.parts.runner.view("main"))
+        await scene.says("/new")
+        second = await working(scene, "afresh")
+        assert tools(second).token != tools(first).token
+        with pytest.raises(Idle):
+            scene.parts.tools.seat(tools(first).token)
+        finish(second)
+
+
 @pytest.mark.parametrize("token", ["", "x", "x.y", "é.é", "0" * 32 + "." + "0" * 64])
 async def test_a_token_nobody_was_given_opens_nothing(tmp_path: Path, token: str) -> None:
     async with Scene(tmp_path) as scene:
