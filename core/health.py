@@ -159,7 +159,11 @@ class Health:
         # Where the lane's own engine is another, the pause does not hold it: the start counts.
         own = case.engine == case.wanted
         again = harmless and (own or case.turn.attempts <= Limits().attempts)
-        pause = EnginePause(words.LIMIT_REACHED, until)
+        held = self.paused().get(case.engine)
+        if held is not None and held.until is None:  # by an admin, who alone ends it
+            pause = held
+        else:
+            pause = EnginePause(words.LIMIT_REACHED, until)
         return Verdict(again=again, uncounted=again and own, pause=pause)
 
     def _session_refused(self, case: Case, harmless: bool) -> Verdict:

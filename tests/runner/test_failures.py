@@ -368,6 +368,30 @@ async def test_an_engine_that_cannot_be_reached_counts_as_failing(tmp_path: Path
         await scene.until(lambda: scene.texts()[-1:] == ["here I am"])
 
 
+async def test_a_limit_does_not_end_the_pause_of_an_admin(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        await scene.says("/pause demo")
+        await scene.until(lambda: "demo" in scene.parts.runner.lanes.engine_pauses)
+        soon = scene.clock.now() + 50
+        fails(run, Failure(FailureKind.LIMIT, soon))
+        await scene.until(lambda: not run_is_on(scene))
+        await scene.clock.sleep(1)
+        (pause,) = await reads.pauses(scene.parts.store)
+        assert pause.until is None
+        assert scene.parts.runner.lanes.engine_pauses["demo"].until is None
+        assert len(scene.engine.runs) == 1
+        await scene.says("/resume demo")
+        (await scene.engine.started(2)).answer_with("hi")
+        await scene.until(lambda: "hi" in scene.texts())
+
+
+def run_is_on(scene: Scene) -> bool:
+    view = scene.parts.runner.view("main")
+    return view is not None and view.main is not None
+
+
 async def test_an_engine_paused_by_an_admin_stands_in_for_nobody(tmp_path: Path) -> None:
     async with Pair(tmp_path) as scene:
         pause = EnginePause("an admin paused it")
