@@ -49,16 +49,28 @@ async def check_telegram(*, token: str, api_base: str) -> Sequence[Finding]:
 
 @asynccontextmanager
 async def slack(
-    clock: Clock, *, bot_token: str, app_token: str, api_base: str, streams: str = "direct"
+    clock: Clock,
+    *,
+    bot_token: str,
+    app_token: str,
+    api_base: str,
+    streams: str = "direct",
+    people: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Opened]:
     from channels.slack.adapter import SlackChannel
 
-    async with SlackChannel(bot_token, app_token, clock, api_base, streams=streams) as channel:
+    opened = SlackChannel(bot_token, app_token, clock, api_base, streams=streams, people=people)
+    async with opened as channel:
         yield Opened(channel, channel.menu)
 
 
 async def check_slack(
-    *, bot_token: str, app_token: str, api_base: str, streams: str = "direct"
+    *,
+    bot_token: str,
+    app_token: str,
+    api_base: str,
+    streams: str = "direct",
+    people: frozenset[str] = frozenset(),
 ) -> Sequence[Finding]:
     from channels.slack.setup import check
 

@@ -115,30 +115,33 @@ def wanted_channels(settings: Settings) -> list[Wanted]:
         }
         wanted.append(Wanted("telegram", options))
     if settings.slack_bot_token and settings.slack_app_token:
-        options = {
+        slack: dict[str, object] = {
             "bot_token": settings.slack_bot_token.reveal(),
             "app_token": settings.slack_app_token.reveal(),
             "api_base": settings.slack_api_base,
             "streams": settings.slack_streams.value,
+            "people": _ids("slack", settings.admins | settings.members),
         }
-        wanted.append(Wanted("slack", options))
+        wanted.append(Wanted("slack", slack))
     if settings.discord_token:
         wanted.append(Wanted("discord", _discord_options(settings)))
     return wanted
 
 
-def _discord_options(settings: Settings) -> dict[str, object]:
-    def ids(named: frozenset[str]) -> frozenset[str]:
-        pairs = (one.partition(":") for one in named)
-        return frozenset(number for channel, _, number in pairs if channel == "discord")
+def _ids(channel: str, named: frozenset[str]) -> frozenset[str]:
+    """A channel's own, of ids as the settings have them."""
+    pairs = (one.partition(":") for one in named)
+    return frozenset(ident for name, _, ident in pairs if name == channel)
 
+
+def _discord_options(settings: Settings) -> dict[str, object]:
     return {
         "token": settings.discord_token.reveal(),
         "api_base": settings.discord_api_base,
         "gateway_url": settings.discord_gateway_url,
         "auto_thread": settings.discord_auto_thread,
-        "people": ids(settings.admins | settings.members),
-        "places": ids(settings.places),
+        "people": _ids("discord", settings.admins | settings.members),
+        "places": _ids("discord", settings.places),
     }
 
 

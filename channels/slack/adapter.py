@@ -64,12 +64,14 @@ class SlackChannel:
         api_base: str = OFFICIAL,
         answer_within: float = 15.0,
         streams: str = Where.DIRECT,
+        people: frozenset[str] = frozenset(),  # ids, in whose direct chats is looked for the missed
     ) -> None:
         self._tokens = (bot_token, app_token)
         self._clock = clock
         self._base = api_base
         self._answer_within = answer_within
         self._where = Where(streams)
+        self._people = people
         self._small = SmallTasks()
         self._listener: Listener | None = None
         self._me: Me | None = None
@@ -102,7 +104,7 @@ class SlackChannel:
         """Receive until cancelled."""
         hooks = Hooks(self._known, self._told, self._status.forget)
         self._listener = Listener(
-            self._web, self._tokens[1], intake, self._names, self._clock, hooks
+            self._web, self._tokens[1], intake, self._names, self._clock, hooks, self._people
         )
         try:
             await self._listener.run()

@@ -1,7 +1,8 @@
 """What was said while nobody listened, read from Slack's history once the connection is there.
 
-Slack delivers again only what it could not deliver in the last minutes. It must not know who may
-talk; what it hands on may be known already.
+Slack delivers again only what it could not deliver in the last minutes. What cannot be read now is
+tried again until it can: were anything newer handed on before, nobody would look for it any more.
+It must not know who may talk; what it hands on may be known already.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from channels.slack.events import Me, Reading, address_of, is_direct, message
 from channels.slack.fields import (
@@ -38,13 +40,19 @@ TRIES = 4
 LONGEST = 600.0  # seconds a penalty is waited for at once
 LABELS, LABEL_MOST = 10, 60
 _PAUSE = 2.0
+READ_AGAIN = (1.0, 5.0, 15.0, 60.0)  # seconds after something could not be read
+LIST_PAGES = 20
+_DIRECTS = "the list of direct chats"  # stands among the places until it is read
 
 Store = Callable[[Sequence[Incoming]], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class Backfill:
-    """One reading. ``holds`` says what is not read yet; ``whole`` whether all of it could be."""
+    """One reading. ``holds`` says what is not read yet; ``troubled`` hears of each failure.
+
+    ``people``: ids of those whose direct chats are looked at, whether or not they wrote before.
+    """
 
     web: Web
     me: Me
@@ -53,22 +61,33 @@ class Backfill:
     clock: Clock
     learn: Callable[[list[str]], Awaitable[None]]
     changed: Callable[[], None] = lambda: None
-    whole: bool = True
+    troubled: Callable[[SendError], None] = lambda _: None
+    people: frozenset[str] = frozenset()
     _runs_from: int = 0  # ms; what is older is told, not run
     _threads: dict[Address, str] = field(default_factory=dict)  # and the newest known message
     _places: dict[str, None] = field(default_factory=dict)
     _known: set[Address] = field(default_factory=set)
     _asked: dict[Address, None] = field(default_factory=dict)
+    _failed: set[Address | str] = field(default_factory=set)
+    _directs: set[str] = field(default_factory=set)  # in which somebody was heard before
+    _listed: set[str] = field(default_factory=set)  # the others
 
     def holds(self, address: Address) -> bool:
         """Whether it is still to be read. What somebody asks for is read next."""
+        if self._before(address) is None:
+            return False
+        self._asked[address] = None
+        return True
+
+    def _before(self, address: Address) -> Address | str | None:
+        """What has to be read before anything newer from there is handed on."""
         if address in self._threads:
-            self._asked[address] = None
-            return True
-        if address not in self._known and address.chat in self._places:
-            self._asked[address] = None
-            return True
-        return False
+            return address
+        if address in self._known:
+            return None
+        if address.chat in self._places:
+            return address.chat
+        return _DIRECTS if is_direct(address.chat) and _DIRECTS in self._places else None
 
     def plan(self, marks: Marks) -> None:
         """What is going to be read, newest threads first; nothing if we never listened before."""
@@ -77,40 +96,77 @@ class Backfill:
         if marks.since:
             newest_first = sorted(marks.threads.items(), key=lambda one: one[1].at, reverse=True)
             self._threads = {address: mark.message_id for address, mark in newest_first}
+            places = {place.removeprefix("slack:") for place in marks.places}
             directs = {address.chat for address in marks.threads if is_direct(address.chat)}
-            places = {place.removeprefix("slack:") for place in marks.places} | directs
-            self._places = dict.fromkeys(sorted(places))
+            self._directs = directs | {chat for chat in places if is_direct(chat)}
+            listing = [_DIRECTS] if self.people else []
+            self._places = dict.fromkeys([*listing, *sorted(places | directs)])
 
-    async def run(self, marks: Marks, now: int) -> None:
-        """Read it. ``now``: ms by Slack's clock. Raises no SendError."""
+    async def run(self, marks: Marks, now: Callable[[], int]) -> None:
+        """Read it all. ``now``: ms by Slack's clock. Raises no SendError."""
+        rounds = 0
         while self._threads or self._places:
-            match self._next():
-                case Address() as address:
-                    await self._kindly(self._thread(address, now), str(address))
-                    del self._threads[address]
-                case chat:
-                    await self._kindly(self._place(chat, marks, now), chat)
-                    del self._places[chat]
-            self.changed()
+            what = self._next()
+            if what is None:
+                await self.clock.sleep(READ_AGAIN[min(rounds, len(READ_AGAIN) - 1)])
+                rounds += 1
+                self._failed.clear()
+            elif await self._kindly(self._read(what, marks, now()), str(what)):
+                match what:
+                    case Address():
+                        del self._threads[what]
+                    case chat:
+                        del self._places[chat]
+                self.changed()
+            else:
+                self._failed.add(what)
 
-    def _next(self) -> Address | str:
-        """Somebody waits for those that were asked for."""
-        for address in self._asked:
-            if address in self._threads:
-                return address
-            if address not in self._known and address.chat in self._places:
-                return address.chat
-        return next(iter(self._threads)) if self._threads else next(iter(self._places))
+    def _next(self) -> Address | str | None:
+        """Somebody waits for those that were asked for. None: the others were all tried."""
+        asked = (self._before(address) for address in self._asked)
+        for what in chain(asked, self._threads, self._places):
+            if what is not None and what not in self._failed:
+                return what
+        return None
 
-    async def _kindly(self, work: Awaitable[None], what: str) -> None:
-        """One place that cannot be read keeps no other from it."""
+    async def _read(self, what: Address | str, marks: Marks, now: int) -> None:
+        match what:
+            case Address():
+                await self._thread(what, now)
+            case chat if chat == _DIRECTS:
+                await self._list_directs()
+            case chat:
+                await self._place(chat, marks, now)
+
+    async def _kindly(self, work: Awaitable[None], what: str) -> bool:
+        """One place that cannot be read keeps no other from it. False: it has to be tried again."""
         try:
             await work
         except (Forbidden, ThreadGone, Refused, Malformed) as error:
             log.debug("slack: %s cannot be read: %s", what, error)
         except SendError as error:
-            self.whole = False
-            log.warning("slack: what was missed in %s is not known: %s", what, error)
+            log.warning("slack: what was missed in %s is not known yet: %s", what, error)
+            self.troubled(error)
+            return False
+        return True
+
+    async def _list_directs(self) -> None:
+        """Somebody's first message has no mark to read after: their chats are asked for."""
+        missing, cursor = set(self.people), ""
+        for _ in range(LIST_PAGES):
+            page = await self._patiently(
+                "conversations.list", types="im", limit=PAGE, cursor=cursor or None
+            )
+            for one in objects(page, "channels"):
+                chat, user = string(one, "id"), string(one, "user")
+                if user in missing and is_direct(chat):
+                    missing.discard(user)
+                    if chat not in self._directs:
+                        self._listed.add(chat)
+                        self._places[chat] = None
+            cursor = string(maybe(page, "response_metadata") or {}, "next_cursor")
+            if not (cursor and missing):
+                break
 
     async def _thread(self, address: Address, now: int) -> None:
         """A thread, or a direct chat's main timeline, after its mark."""
@@ -132,7 +188,7 @@ class Backfill:
 
     async def _place(self, chat: str, marks: Marks, now: int) -> None:
         """What began there since; threads with a mark are read by themselves."""
-        since = stamp_of(marks.since - OVERLAP)
+        since = stamp_of(marks.since - (0 if chat in self._listed else OVERLAP))
         top = await self._pages(
             "conversations.history", channel=chat, oldest=since, latest=stamp_of(now + OVERLAP)
         )

@@ -52,17 +52,20 @@ class Listener:
     """Receives for one ``listen``; its state is the connection's and ends with it."""
 
     def __init__(
-        self, web: Web, app_token: str, intake: Intake, names: Names, clock: Clock, hooks: Hooks
-    ) -> None:
+        self, web: Web, app_token: str, intake: Intake, names: Names, clock: Clock, hooks: Hooks,
+        people: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         self._web = web
         self._app_token = app_token
         self._intake = intake
         self._names = names
         self._clock = clock
         self._hooks = hooks
+        self._people = people  # ids whose direct chats are looked at after a pause
         self._inlet: Inlet | None = None
         self._failures = 0
         self._reported: Connection | None = None
+        self._behind: Connection | None = None  # as it was reported while something was unread
         self._caught_up = False
         self._resumed = False
         self._reached_at = 0.0
@@ -101,7 +104,9 @@ class Listener:
                 await self._greeted(socket)
                 await _ended(reading)
                 inlet.hold(_everything)  # until it is known what was missed
-                reading = group.create_task(self._catch_up(me, inlet), name="slack back-fill")
+                reading = group.create_task(
+                    self._catch_up(me, inlet, socket), name="slack back-fill"
+                )
                 await self._watch(socket)
         finally:
             connecting.cancel()
@@ -144,29 +149,45 @@ class Listener:
             self._reached_at = now
             self._intake.reached("slack", self._now() - LAG)
 
-    async def _catch_up(self, me: Me, inlet: Inlet) -> None:
-        """Read what was missed; what comes meanwhile waits behind it, thread by thread."""
+    async def _catch_up(self, me: Me, inlet: Inlet, socket: Socket) -> None:
+        """Read what was missed; what comes meanwhile waits behind it, thread by thread.
+
+        Also when it is cut short: what waits is let in once the next connection has read it all.
+        """
+        greeting = socket.greetings
+
+        def hold(held: Callable[[Address], bool]) -> None:
+            """From the next greeting on everything waits, for what was missed before that."""
+            inlet.hold(lambda address: socket.greetings != greeting or held(address))
+
         now = self._now()
         marks = await self._intake.marks("slack")
         reading = Backfill(
-            self._web, me, inlet.reading, inlet.store, self._clock, self._names.learn
-        )
+            self._web, me, inlet.reading, inlet.store, self._clock, self._names.learn,
+            troubled=self._unread, people=self._people,
+        )  # fmt: skip
         reading.plan(marks)
         if not self._resumed:
             self._resumed = True
             for address, mark in marks.threads.items():
                 if address.thread and is_direct(address.chat) and mark.at > now - LEFT_FOR:
                     self._hooks.left(address)
-        reading.changed = lambda: inlet.hold(reading.holds)
-        inlet.hold(reading.holds)
-        try:
-            await reading.run(marks, now)
-        finally:
-            inlet.hold(nothing_held)
-        if reading.whole:
-            self._caught_up = True
-            self._reached_at = self._clock.monotonic()
-            self._intake.reached("slack", now if not marks.since else now - LAG)
+        reading.changed = lambda: hold(reading.holds)
+        hold(reading.holds)
+        await reading.run(marks, self._now)
+        hold(nothing_held)
+        if self._reported == self._behind:
+            self.report(Connection())
+        self._caught_up = True
+        self._reached_at = self._clock.monotonic()
+        self._intake.reached("slack", now if not marks.since else now - LAG)
+
+    def _unread(self, error: SendError) -> None:
+        """The connection is of little use to those who wait behind what cannot be read."""
+        fatal = isinstance(error, TokenRefused)
+        words = str(error) if fatal else f"what was said meanwhile cannot be read yet: {error}"
+        self._behind = Connection(words, fatal)
+        self.report(self._behind)
 
     def _now(self) -> int:
         """Slack's time."""

@@ -27,6 +27,7 @@ USEFUL = {
     "files:read": "files that people send",
     "files:write": "files from the agent",
     "groups:history": "threads in private channels",
+    "im:read": "first direct messages that were missed",
     "mpim:history": "group direct messages",
     "reactions:write": "reactions as receipts",
     "users:read": "people's names",

@@ -60,6 +60,16 @@ class Api:
     def conversations_info(self, p: Json) -> Json:
         return {"channel": self._world.place(p)}
 
+    def conversations_list(self, p: Json) -> Json:
+        kinds = str(p.get("types") or "public_channel").split(",")
+        of_kind = {"im": "im", "public_channel": "channel", "private_channel": "group"}
+        wanted = {of_kind.get(kind, kind) for kind in kinds}
+        found = [one for one in self._world.channels.values() if one["type"] in wanted]
+        start, limit = int(p.get("cursor") or 0), int(p.get("limit") or 100)
+        more = str(start + limit) if len(found) > start + limit else ""
+        page = found[start : start + limit]
+        return {"channels": page, "response_metadata": {"next_cursor": more}}
+
     # --- messages ---
 
     def chat_postMessage(self, p: Json) -> Json:  # noqa: N802 (Slack's name)

@@ -68,8 +68,9 @@ _TIERS = {
     "apps.connections.open": 20, "auth.test": 200, "chat.update": 50, "chat.delete": 50,
     "chat.startStream": 20, "chat.appendStream": 100, "chat.stopStream": 20,
     "chat.postEphemeral": 100, "conversations.history": 50, "conversations.replies": 50,
-    "conversations.info": 50, "reactions.add": 50, "reactions.remove": 20, "users.info": 100,
-    "files.info": 100, "files.getUploadURLExternal": 100, "files.completeUploadExternal": 100,
+    "conversations.info": 50, "conversations.list": 20, "reactions.add": 50, "reactions.remove": 20,
+    "users.info": 100, "files.info": 100, "files.getUploadURLExternal": 100,
+    "files.completeUploadExternal": 100,
 }  # fmt: skip
 
 

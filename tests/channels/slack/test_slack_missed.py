@@ -15,7 +15,7 @@ from core.messages import Address, Message, Missed
 from tests.channels.slack.conftest import Slack
 from tests.contracts.channel_contract import listening
 from tests.fakes.recording_intake import RecordingIntake
-from tests.fakes.slack import ANA, ANA_DM, BEN, LAB, QUIET
+from tests.fakes.slack import ANA, ANA_DM, BEN, BEN_DM, LAB, QUIET
 from tests.fakes.slack_rules import Json
 
 ME = "<@UBOT>"
@@ -278,6 +278,134 @@ async def test_what_could_not_be_read_is_read_the_next_time(down: Down) -> None:
         fake.heal()
         fake.cut()
         await fake.until(lambda: down.intake.texts == ["missed"])
+
+
+async def test_until_it_could_be_read_nothing_newer_is_let_in(down: Down) -> None:
+    root = down.says(f"{ME} begin", channel=LAB)
+    down.known(root, LAB, root["ts"])
+    down.known(down.says("old"), ANA_DM)
+    down.says("missed")
+    fake, intake, since = down.slack.fake, down.intake, down.intake.since
+    fake.fail("conversations.history", "internal_error", 500, times=0)
+    async with listening(down.slack.channel, intake):
+        await fake.until(
+            lambda: any("cannot be read yet" in one.reason for one in intake.connections)
+        )
+        fake.user_says("live")
+        fake.user_says("!stop")
+        fake.user_says("of a thread that is read", channel=LAB, thread=root["ts"])
+        reads = len(fake.called("conversations.history"))
+        await fake.until(lambda: len(fake.called("conversations.history")) > reads + 8)
+        assert intake.texts == ["of a thread that is read"]
+        assert "!stop" in [one.text for one in intake.glanced if isinstance(one, Message)]
+        assert intake.since == since
+        fake.heal()
+        await fake.until(lambda: len(intake.texts) == 4)
+        assert intake.texts[1:] == ["missed", "live", "!stop"]
+        await fake.until(lambda: intake.since > since)
+        assert intake.up
+
+
+async def test_a_reading_that_was_cut_short_lets_nothing_newer_in(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.says("missed")
+    fake = down.slack.fake
+    fake.hang("conversations.history")
+    async with listening(down.slack.channel, down.intake):
+        await fake.until(lambda: fake.called("conversations.history"))
+        fake.user_says("live")
+        await fake.until(lambda: down.intake.glanced)
+        fake.cut()
+        await fake.until(lambda: not down.intake.up)
+        await fake.until(lambda: down.intake.up)
+        fake.heal()
+        await fake.until(lambda: len(down.intake.texts) == 2)
+        assert down.intake.texts == ["missed", "live"]
+
+
+async def test_a_token_that_is_refused_meanwhile_is_told_as_that(down: Down) -> None:
+    down.known(down.says("old"), ANA_DM)
+    down.slack.fake.fail("conversations.history", "token_revoked", times=0)
+    async with listening(down.slack.channel, down.intake):
+        await down.slack.fake.until(lambda: any(one.fatal for one in down.intake.connections))
+
+
+async def test_from_the_greeting_of_a_new_connection_on_all_waits_for_the_history(
+    down: Down,
+) -> None:
+    down.known(down.says("old"), ANA_DM)
+    fake = down.slack.fake
+    down.slack.clock.speed = 3.0  # the connection is not looked at before a message was held
+    async with down.up():
+        down.says("never delivered")
+        sockets = list(fake.sockets)
+        await fake.disconnect("refresh_requested")
+        await fake.until(lambda: fake.sockets and list(fake.sockets) != sockets)
+        fake.user_says("live")
+        await fake.until(lambda: len(down.intake.texts) == 2)
+        assert down.intake.texts == ["never delivered", "live"]
+
+
+class TestFirstMessages:
+    """Nobody has a mark yet who never wrote before."""
+
+    @pytest.fixture
+    def down(self, slack: Slack) -> Down:
+        slack.channel._people = frozenset({ANA})
+        return Down(slack)
+
+    async def test_somebodys_first_direct_message_is_found(self, down: Down) -> None:
+        down.says("before anybody listened", ts=stamp_of(down.intake.since - 20_000))
+        down.says("hello?")
+        async with down.up():
+            assert down.intake.texts == ["hello?"]
+
+    async def test_only_chats_of_people_who_are_named_are_read(self, down: Down) -> None:
+        down.slack.fake.channel(BEN_DM)["user"] = BEN
+        down.says("and me?", channel=BEN_DM, user=BEN)
+        async with down.up():
+            assert not down.slack.fake.called("conversations.history", BEN_DM)
+            assert down.intake.texts == []
+
+    async def test_a_long_list_is_read_page_by_page_as_far_as_is_needed(
+        self, down: Down, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(backfill, "PAGE", 2)
+        down.slack.channel._people = frozenset({ANA, "U0LATE"})
+        for number in range(3):
+            down.slack.fake.channel(f"D0X{number}", user=f"U0X{number}")
+        down.slack.fake.channel("D0LATE", user="U0LATE")
+        for number in range(9):
+            down.slack.fake.channel(f"D0Y{number}", user=f"U0Y{number}")
+        down.says("hello?", channel="D0LATE", user="U0LATE")
+        async with down.up():
+            assert down.intake.texts == ["hello?"]
+            assert len(down.slack.fake.called("conversations.list")) <= 4
+
+    async def test_what_is_said_now_waits_for_the_list(self, down: Down) -> None:
+        fake = down.slack.fake
+        down.says("hello?")
+        fake.hang("conversations.list")
+        async with listening(down.slack.channel, down.intake):
+            await fake.until(lambda: fake.called("conversations.list"))
+            fake.user_says("anybody?")
+            await fake.until(lambda: down.intake.glanced)
+            fake.heal()
+            await fake.until(lambda: len(down.intake.texts) == 2)
+            assert down.intake.texts == ["hello?", "anybody?"]
+
+    @pytest.mark.parametrize("body", [None, b'{"ok": true, "channels": [7]}'])
+    async def test_where_there_is_no_list_the_rest_is_read(
+        self, down: Down, body: bytes | None
+    ) -> None:
+        if body is None:
+            down.slack.fake.fail("conversations.list", "missing_scope")
+        else:
+            down.slack.fake.garble("conversations.list", body)
+            down.slack.fake.faults[-1].content_type = "application/json"
+        down.says(f"{ME} here", channel=LAB)
+        async with down.up():
+            assert down.intake.texts == ["here"]
 
 
 async def test_it_is_read_again_when_slack_renews_the_connection(down: Down) -> None:
