@@ -15,6 +15,7 @@ import array
 import asyncio
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -183,6 +184,8 @@ def serve(requests: socket.socket) -> None:
     """Fork for every request, tell how each child ended, and end with who asks."""
     for name in IMPORTED:
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # or every child goes through, and copies, all that is imported when it ends
     woken, waking = os.pipe()
     for end in (woken, waking):
         os.set_blocking(end, False)
