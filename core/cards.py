@@ -40,8 +40,12 @@ class Question:
 
     def on_card(self) -> str:
         """The card with the whole command."""
+        return f"{self._heading()}\n{self.in_full()}"
+
+    def in_full(self) -> str:
+        """The command alone, line by line as it stands."""
         fence = "`" * max(3, _longest_run(self.command, "`") + 1)
-        return f"{self._heading()}\n{fence}\n{self.command}\n{fence}{self._remark()}"
+        return f"{fence}\n{self.command}\n{fence}{self._remark()}"
 
     def in_file(self) -> str:
         """The card below the file with the command."""
@@ -71,6 +75,11 @@ def question(tool: str, command: str) -> Question:
     found = _HIDDEN.findall(command)
     example = _escape(found[0]) if found else ""
     return Question(visible(tool), visible(command), len(found), example)
+
+
+def in_full(text: str) -> str:
+    """Words that somebody is to agree to: every line, and an escape for what nobody would see."""
+    return question("", text).in_full()
 
 
 def elsewhere(title: str, place: str, direct_of: str, what: str, person: str) -> str:

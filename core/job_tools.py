@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from core import job_words, watch_asking, watch_words
+from core.cards import in_full
 from core.clock import Clock
 from core.items import Item, Take
 from core.job_asking import Asked, JobLimits, asked
@@ -25,7 +26,7 @@ from core.tool_table import BadCall
 from core.turns import Turn
 from core.watch_asking import AskedWatch
 from core.when import BadWhen, upcoming
-from core.wording import plain, quoted
+from core.wording import plain
 
 YES, NO = "Set it up", "No"
 Confirm = Callable[[str, Sequence[str]], Awaitable[str | None]]  # asks a person; their choice
@@ -152,7 +153,7 @@ class JobTools:
         listed = "\n".join(f"- {one}" for one in times)
         return (
             f"The agent wants to set up a job here, {plain(wanted.said)}, that runs with the "
-            f"rights of {plain(self.people.name(turn.person))}:\n\n{quoted(wanted.prompt)}\n\n"
+            f"rights of {plain(self.people.name(turn.person))}:\n\n{in_full(wanted.prompt)}\n\n"
             f"It would run:\n\n{listed}"
         )
 

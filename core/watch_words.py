@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.cards import in_full
 from core.job_rules import Job, JobState
 from core.job_words import moment, named
 from core.watch_rules import PATIENCE, Condition, Look, Seen, What, shown_path
@@ -111,8 +112,8 @@ def question(words: str, said: str, until: str, each_time: bool, who: str, promp
     often = "each time it comes true" if each_time else "once, when it is true"
     return (
         f"The agent wants to set up a watch here with the rights of {plain(who)}. It looks at\n\n"
-        f"{plain(words)}\n\n{plain(said)}, until {until}, and runs this {often}:\n\n"
-        f"{quoted(prompt)}"
+        f"{in_full(words)}\n\n{plain(said)}, until {until}, and runs this {often}:\n\n"
+        f"{in_full(prompt)}"
     )
 
 

@@ -34,7 +34,7 @@ async def test_a_person_agrees_to_what_an_agent_sets_up(tmp_path: Path) -> None:
             call = group.create_task(calls(run, "schedule", **DAILY), name="schedule")
             await scene.until(lambda: any("wants to set up" in text for text in scene.texts()))
             (asked,) = [text for text in scene.texts() if "wants to set up" in text]
-            assert '"look at the build"' in asked
+            assert "look at the build" in asked
             assert asked.count("09:00") == 4
             assert await jobs(scene) == []
             twice = await calls(run, "schedule", **DAILY)
@@ -43,6 +43,23 @@ async def test_a_person_agrees_to_what_an_agent_sets_up(tmp_path: Path) -> None:
         assert call.result().text.startswith("Set up. ")
         (job,) = await jobs(scene)
         assert (job.person, job.made_by, job.said) == (BEN, "agent", "every day at 09:00")
+        finish(run)
+
+
+async def test_nobody_agrees_to_words_that_cannot_be_seen(tmp_path: Path) -> None:
+    hidden = "look\u200b at\nthe build\U000e0041"
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        async with asyncio.TaskGroup() as group:
+            call = group.create_task(
+                calls(run, "schedule", when="every day at 09:00", prompt=hidden), name="schedule"
+            )
+            await scene.until(lambda: any("wants to set up" in text for text in scene.texts()))
+            (asked,) = [text for text in scene.texts() if "wants to set up" in text]
+            assert "look\\u200b at\nthe build\\U000e0041" in asked
+            assert "Hidden in it: 2 characters" in asked
+            await press(scene, "No")
+        assert call.result().failed
         finish(run)
 
 

@@ -45,6 +45,24 @@ async def test_a_command_is_asked_about_in_full_although_jobs_are_allowed(tmp_pa
         finish(run)
 
 
+async def test_a_command_is_shown_blank_by_blank_and_what_is_hidden_is_refused(
+    tmp_path: Path,
+) -> None:
+    blanks = {**MAKE, "what": 'run "make  b" exit 0'}
+    async with Scene(tmp_path) as scene:
+        run = await working(scene, who=ANA)
+        reply = await calls(run, "watch", **{**MAKE, "what": 'run "make \u202eb" exit 0'})
+        assert "without control characters" in reply.text
+        async with asyncio.TaskGroup() as group:
+            call = group.create_task(calls(run, "watch", **blanks), name="watch")
+            await scene.until(lambda: call.done() or any("a watch" in t for t in scene.texts()))
+            asked = [text for text in scene.texts() if "wants to set up a watch" in text]
+            assert 'run "make  b" exit 0' in asked[0]
+            await press(scene, "No", ANA)
+        assert call.result().failed
+        finish(run)
+
+
 async def test_an_agent_of_a_member_watches_no_commands_and_no_files(tmp_path: Path) -> None:
     async with Scene(tmp_path, LANEWAY_AGENT_JOBS="allow") as scene:
         run = await working(scene, who=BEN)
