@@ -161,7 +161,7 @@ class Backfill:
                 chat, user = string(one, "id"), string(one, "user")
                 if user in missing and is_direct(chat):
                     missing.discard(user)
-                    if chat not in self._directs:
+                    if chat not in self._directs | self._listed:
                         self._listed.add(chat)
                         self._places[chat] = None
             cursor = string(maybe(page, "response_metadata") or {}, "next_cursor")
