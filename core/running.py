@@ -370,6 +370,10 @@ class Running:
             if self._run:
                 self._run.answer(asked.id, decision)
 
+        if self._cancelled:  # nobody is asked for what is being ended
+            if self._run:
+                self._run.answer(asked.id, Decision.CANCEL)
+            return
         self._hold()
         await self._life.approvals.ask(
             self.turn, prepared.engine.name, prepared.request.approvals, asked, decided

@@ -176,8 +176,11 @@ async def test_an_agent_that_takes_its_time_to_stop_gets_no_yes_and_no_tools_mea
         assert "still here" not in scene.texts()
 
 
-async def test_a_rule_allows_nothing_once_the_turn_is_being_stopped(tmp_path: Path) -> None:
-    async with Scene(tmp_path, LANEWAY_APPROVALS="full", LANEWAY_STOP_GRACE="8s") as scene:
+@pytest.mark.parametrize("mode", ["ask", "full"])
+async def test_once_a_turn_is_being_stopped_nobody_is_asked_and_nothing_allowed(
+    tmp_path: Path, mode: str
+) -> None:
+    async with Scene(tmp_path, LANEWAY_APPROVALS=mode, LANEWAY_STOP_GRACE="8s") as scene:
         await scene.says("work")
         run = await scene.engine.started()
         run.obeys = False
@@ -188,6 +191,7 @@ async def test_a_rule_allows_nothing_once_the_turn_is_being_stopped(tmp_path: Pa
         run.say(ApprovalAsked("q", "shell", "rm -r a"))
         await scene.until(lambda: run.answers)
         assert run.answers == [("q", Decision.CANCEL)]
+        assert not any("rm -r a" in text for text in scene.texts())
         run.say(Finished(Result.CANCELLED))
         run.end()
         await scene.until(lambda: not scene.parts.runner.view("main"))
