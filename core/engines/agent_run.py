@@ -263,7 +263,10 @@ class AgentRun(ABC, Generic[K]):
 
     def _log_stderr(self, child: Child) -> None:
         if tail := child.stderr_tail.strip():
-            said = self._agents.redact(tail)[-2000:]
+            said = self._agents.redact(tail)
+            if (box := self._request.toolbox) is not None and box.token:
+                said = said.replace(box.token, "…")
+            said = said[-2000:]
             log.info("the agent's error output of %s: %s", self._request.lane, said)
 
 

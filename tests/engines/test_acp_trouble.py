@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,17 @@ import pytest
 from core.clock import SystemClock
 from core.engines.acp import AcpEngine
 from core.engines.agents import Totals
-from core.engines.base import ApprovalAsked, Decision, Finished, Request, Started, Text, Unsent
+from core.engines.base import (
+    ApprovalAsked,
+    Decision,
+    Finished,
+    Request,
+    Started,
+    Text,
+    ToolReply,
+    ToolSpec,
+    Unsent,
+)
 from core.engines.processes import READ_AHEAD, STDERR_TAIL, Child
 from core.turns import Result
 from tests.contracts.engine_contract import Play, processes_of, until
@@ -440,3 +450,22 @@ async def test_a_total_that_cannot_be_kept_costs_nothing_else(tmp_path: Path) ->
     Totals(tmp_path / "in the way").write("one", 0.5)
     assert totals.read("one") == 0.25
     assert Totals(tmp_path / "in the way").read("one") is None
+
+
+class _Box:
+    url, token = "http://127.0.0.1:1/mcp", "name.0123456789abcdef"
+
+    def offered(self) -> Sequence[ToolSpec]:
+        return []
+
+    async def call(self, name: str, arguments: Mapping[str, object]) -> ToolReply:
+        return ToolReply("")
+
+
+async def test_an_agent_that_prints_the_token_of_its_tools_does_not_bring_it_into_the_log(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await make().say(f"/complain got {_Box.token}\n/crash 3", toolbox=_Box())
+    assert "got …" in caplog.text
+    assert _Box.token not in caplog.text

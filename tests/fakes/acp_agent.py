@@ -28,6 +28,7 @@ pieces, N being the number of earlier turns of the session:
     /big KB              a piece of that size           /line BYTES        a tool update, one line
                                                                            of exactly that size
     /stderr BYTES        to the error output            /badline           lines that are no JSON
+    /complain TEXT       words to the error output
     /halfline            half a message, then exit      /unknown           notifications, unknown
     /late TEXT           a piece after the answer       /ignore-cancel     from here on
     /ignore-term         SIGTERM and the end of stdin are ignored from here on

@@ -414,6 +414,7 @@ DIRECTIVES: dict[str, Callable[[Turn, str], None]] = {
     "/error": Turn.fail,
     "/big": lambda turn, kilobytes: turn.say("x" * 1024 * int(kilobytes)),
     "/line": Turn.line,
+    "/complain": lambda turn, said: turn.agent.wire.raw(said.encode() + b"\n", 2),
     "/stderr": lambda turn, size: turn.agent.wire.raw(b"e" * int(size) + b"\n", 2),
     "/badline": Turn.bad_lines,
     "/halfline": Turn.half_line,
