@@ -21,6 +21,7 @@ from core.lane_ids import local_name
 from core.store import reads
 from core.store.errors import StoreError
 from core.store.store import Store
+from core.store.writer import Unit
 from core.turns import Turn
 from core.wording import INTERNAL_FAULT
 from gateway.following import Following
@@ -177,6 +178,7 @@ class Control:
         while message.turn not in over:
             stored = await reads.turn(self._store, message.turn)
             if stored is not None and stored.status.over:
+                await self._handed_over()
                 break
             changed.clear()
             if message.turn not in over:
@@ -184,6 +186,16 @@ class Control:
         await self._said(lane)
         ended = await reads.turn(self._store, message.turn)
         return ended.status.value if ended else "done"
+
+    async def _handed_over(self) -> None:
+        """Wait until what is stored by now has had its effects, such as answers to be sent.
+
+        Steps are stored one after another and each has them before the next one is: a step that
+        stores nothing comes after them all.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHOWN_WITHIN):
+                await self._store.commit(Unit(None, lambda: ()))
 
     async def _said(self, lane: str) -> None:
         with suppress(TimeoutError):
