@@ -51,7 +51,8 @@ drill: dev ## kill it under load, many times, and let all go wrong (KILLS=200 TH
 	LANEWAY_DRILL_SEED=$(or $(SEED),0) $(BIN)/python -m pytest -s tests/drills
 
 bench: dev ## measure, against the goals (NAME=part of a measure's name)
-	$(BIN)/python -m tests.bench $(NAME)
+	@$(MAKE) --no-print-directory venv VENV=.venv-bench
+	LANEWAY_BENCH_PYTHON="$$PWD/.venv-bench/bin/python" $(BIN)/python -u -m tests.bench $(NAME)
 
 mutants: dev ## plant faults into the rules; tests must notice (NUMBER=40 SEED=1)
 	$(BIN)/python -m tests.mutants $(or $(NUMBER),40) $(or $(SEED),1)

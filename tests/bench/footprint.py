@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -19,7 +18,7 @@ from core.messages import Address
 from core.store import rows
 from core.store.store import Store
 from gateway.paths import DATABASE
-from tests.bench.house import Server, server, show
+from tests.bench.house import PYTHON, Server, server, show
 from tests.end_to_end.house import ROOT, environment
 from tests.fakes.telegram import TOKEN
 
@@ -39,7 +38,7 @@ async def _started(home: Path, bot: Server) -> AsyncIterator[tuple[psutil.Proces
     before = len(bot.calls.get("getUpdates", ()))
     began = time.monotonic()
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", "run", cwd=ROOT, env=environ,
+        PYTHON, "-m", "gateway", "run", cwd=ROOT, env=environ,
         stdout=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:

@@ -26,6 +26,8 @@ from tests.bench.engine import BenchEngine
 from tests.end_to_end.house import ROOT, environment
 from tests.fakes.telegram import TOKEN
 
+# Of an environment without the tools of tests: some libraries import more where they find more.
+PYTHON = os.environ.get("LANEWAY_BENCH_PYTHON", sys.executable)
 SHOWN = "sends and edits"  # an answer takes its preview's place by an edit
 Calls = list[dict[str, Any]]  # as the server prints them, oldest first
 

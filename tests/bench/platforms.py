@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from statistics import median
 
 import psutil
 
-from tests.bench.house import show
+from tests.bench.house import PYTHON, show
 from tests.drills.platforms import Discord, Platform, Slack, Telegram, serving, settings
 from tests.end_to_end.house import environment
 from tests.end_to_end.starting import ROOT
@@ -51,7 +50,7 @@ async def _started(wanted: Sequence[Platform]) -> tuple[float, float]:
             }
             began = time.monotonic()
             child = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "gateway", "run", cwd=ROOT, env=environ,
+                PYTHON, "-m", "gateway", "run", cwd=ROOT, env=environ,
                 stdout=asyncio.subprocess.DEVNULL,
             )  # fmt: skip
             try:
