@@ -165,7 +165,7 @@ def test_a_tool_has_a_title_that_can_be_read(item: dict[str, Any], title: str) -
         ("/bin/sh -c ls", "ls"),
         ("python -c 'print()'", "python -c 'print()'"),
         ("./bash -lc ls", "./bash -lc ls"),
-        ("/work/space/bin/sh -c ls", "/work/space/bin/sh -c ls"),
+        ("/srv/space/bin/sh -c ls", "/srv/space/bin/sh -c ls"),
         ("bash -lc ls", "bash -lc ls"),
         ("/bin/bash -lc 'a' 'b'", "/bin/bash -lc 'a' 'b'"),
         ("/bin/bash -lc 'not closed", "/bin/bash -lc 'not closed"),
