@@ -26,14 +26,16 @@ from core.people import People
 from core.showing import new_id
 from core.store import rows
 from core.store.store import Store
+from gateway.channel_parts import lists, wanted_channels
 from gateway.config import Settings
 from gateway.control import Control, listening
+from gateway.engine_parts import StoreLedger, make_engines
 from gateway.housekeeping import tidy_files
 from gateway.job_parts import job_limits, zone_name
 from gateway.job_reports import JobReports
 from gateway.left import remove_left
 from gateway.opening import Platforms, load_each, offer, platforms
-from gateway.parts import Parts, StoreLedger, assemble, lists, make_engines, wanted_channels
+from gateway.parts import Parts, assemble
 from gateway.paths import DATABASE
 from gateway.reports import Reports
 from gateway.settings_table import AfterCrash

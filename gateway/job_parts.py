@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from core.alarm import Alarm, SchedulerAlarm
-from core.clock import Clock
 from core.engines.processes import Ledger
 from core.firing import Firing
 from core.job_asking import JobLimits
 from core.job_tools import JobTools
 from core.jobs import Jobs, Spine
-from core.people import People
-from core.preparing import Defaults
 from core.showing import Showing
-from core.store.store import Store
 from core.watches import Watches
 from core.watching.commands import CommandLook
 from core.watching.files import FileLook
 from core.watching.looks import WORKSPACES, Looking
 from core.watching.pages import PageLook
 from gateway.settings_table import AgentJobs, Settings
+from gateway.turn_parts import Basis
 
 
 def job_limits(settings: Settings) -> JobLimits:
@@ -47,41 +43,34 @@ def zone_name(settings: Settings) -> str:
     return name
 
 
-def make_job_tools(
-    settings: Settings, store: Store, people: People, showing: Showing, clock: Clock
-) -> JobTools:
-    return JobTools(store, people, showing, clock, job_limits(settings), zone_name(settings))
+def make_job_tools(basis: Basis, showing: Showing) -> JobTools:
+    settings = basis.settings
+    return JobTools(
+        basis.store, basis.people, showing, basis.clock, job_limits(settings), zone_name(settings)
+    )
 
 
-def make_jobs(
-    settings: Settings,
-    store: Store,
-    people: People,
-    channels: Collection[str],
-    showing: Showing,
-    clock: Clock,
-    defaults: Defaults,
-    spine: Spine,
-    alarm: Alarm | None,
-) -> Jobs:
-    catch_up = job_limits(settings).catch_up
-    zone = zone_name(settings)
-    firing = Firing(store, people, channels, showing, clock, defaults, catch_up, zone)
+def make_jobs(basis: Basis, showing: Showing, spine: Spine, alarm: Alarm | None) -> Jobs:
+    firing = Firing(
+        basis.store,
+        basis.people,
+        frozenset(basis.channels),
+        showing,
+        basis.clock,
+        basis.defaults,
+        job_limits(basis.settings).catch_up,
+        zone_name(basis.settings),
+    )
     return Jobs(firing, spine, alarm or SchedulerAlarm())
 
 
 def make_watches(
-    settings: Settings,
-    jobs: Jobs,
-    spine: Spine,
-    ledger: Ledger,
-    defaults: Defaults,
-    alarm: Alarm | None,
+    basis: Basis, jobs: Jobs, spine: Spine, ledger: Ledger, alarm: Alarm | None
 ) -> Watches:
-    home = settings.home
+    settings, home = basis.settings, basis.settings.home
     looks = Looking(
         home,
-        defaults.workspace,
+        basis.defaults.workspace,
         PageLook(private=settings.watch_private),
         CommandLook(home, ledger, sorted(settings.engine_env)),
         FileLook((home.resolve(),), ((home / WORKSPACES).resolve(),)),

@@ -88,7 +88,7 @@ async def _look(settings: Settings, down: Down) -> Any:
     from core.clock import SystemClock
     from core.people import People
     from core.store.store import Store
-    from gateway.parts import lists
+    from gateway.channel_parts import lists
 
     path = settings.home / DATABASE
     if not path.exists():

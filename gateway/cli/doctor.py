@@ -23,10 +23,11 @@ from core.store import glance, integrity
 from core.store.errors import StoreError
 from core.wording import count
 from gateway import config
+from gateway.channel_parts import wanted_channels
 from gateway.cli.border import as_json, harmless
 from gateway.config import BadSettings, Settings
+from gateway.engine_parts import hearing, make_engines
 from gateway.later import missing_here, unused_here
-from gateway.parts import hearing, make_engines, wanted_channels
 from gateway.paths import DATABASE
 from gateway.settings_table import EngineName
 from gateway.socket_path import answers, socket_path

@@ -14,9 +14,9 @@ from core.store.errors import Locked, StoreError
 from core.store.home import locked
 from gateway import config, logs
 from gateway.app import Gateway
+from gateway.channel_parts import wanted_channels
 from gateway.config import BadSettings, Settings
 from gateway.later import missing_here, unused_here
-from gateway.parts import wanted_channels
 from gateway.settings_table import EngineName
 from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
 from gateway.trouble import Trouble

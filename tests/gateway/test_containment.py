@@ -10,7 +10,7 @@ from core.clock import SystemClock
 from core.engines.agents import AgentEngine
 from core.engines.processes import NoLedger
 from gateway import config
-from gateway.parts import make_engines
+from gateway.engine_parts import make_engines
 
 OWN = ("LANEWAY_TELEGRAM_TOKEN", "LANEWAY_OPENAI_API_KEY", "LANEWAY_TRANSCRIBE_API_KEY")
 

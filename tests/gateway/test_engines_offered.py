@@ -11,8 +11,8 @@ from core.engines.base import Engine, Finished, Request
 from core.engines.processes import NoLedger
 from core.turns import Result
 from gateway import config
+from gateway.engine_parts import make_engines
 from gateway.later import missing_here
-from gateway.parts import make_engines
 
 FINDERS = {"claude": "find_program", "codex": "find_codex"}
 
@@ -45,7 +45,7 @@ def test_a_program_is_offered_where_it_is_found_named_or_chosen(
     def named(text: str) -> str:
         return text.replace("{name}", name).replace("{NAME}", name.upper())
 
-    monkeypatch.setattr(f"gateway.parts.{FINDERS[name]}", lambda: named(found))
+    monkeypatch.setattr(f"gateway.engine_parts.{FINDERS[name]}", lambda: named(found))
     settings = {named(key): named(value) for key, value in given.items()}
     assert (name in engines(tmp_path, **settings)) is offered
 
@@ -54,7 +54,7 @@ def test_a_program_is_offered_where_it_is_found_named_or_chosen(
 async def test_chosen_and_not_installed_is_told_to_who_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(f"gateway.parts.{FINDERS[name]}", lambda: "")
+    monkeypatch.setattr(f"gateway.engine_parts.{FINDERS[name]}", lambda: "")
     monkeypatch.setenv("PATH", str(tmp_path))
     engine = engines(tmp_path, LANEWAY_ENGINE=name)[name]
     run = engine.run(Request("lane", 1, tmp_path, "hello"))

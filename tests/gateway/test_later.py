@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gateway import config
+from gateway.channel_parts import wanted_channels
 from gateway.config import Settings
 from gateway.later import UNUSED, missing_here, unused_here
-from gateway.parts import wanted_channels
 from gateway.settings_table import table
 
 ROOT = Path(__file__).parents[2]

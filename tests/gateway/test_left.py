@@ -15,8 +15,8 @@ from core.engines.trees import MARK, Record, lane_mark
 from core.messages import Address
 from core.store import reads, rows
 from core.store.store import Store
+from gateway.engine_parts import StoreLedger
 from gateway.left import remove_left
-from gateway.parts import StoreLedger
 
 LANE = "local:main"
 
