@@ -12,7 +12,7 @@ import logging
 import mimetypes
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from core import inside, prompt, wording
@@ -20,7 +20,7 @@ from core.at_work import AtWork
 from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimited, SendError
 from core.clock import Clock
 from core.earlier import said_before
-from core.engines.base import Approvals, Attachment, Engine, Request
+from core.engines.base import Approvals, Attachment, Engine, Request, Usage
 from core.folders import workspace
 from core.health import Health
 from core.hearing import MOST, Hearing, Unheard
@@ -63,6 +63,7 @@ class Prepared:
     limits: ChannelLimits
     wanted: str = ""  # the lane's engine; another may stand in for it
     set_aside: str = ""  # why the conversation it had is not gone on with
+    earlier: Usage = field(default_factory=Usage)  # what earlier tries of this turn have used
 
 
 class Preparing:
@@ -95,6 +96,7 @@ class Preparing:
             reading = group.create_task(reads.lane(self._store, turn.lane), name="lane")
             said = group.create_task(reads.messages_of(self._store, [turn.id]), name="messages")
             held = group.create_task(reads.sessions(self._store, turn.lane), name="sessions")
+            tried = group.create_task(self._earlier(turn), name="earlier tries")
         lane, messages = reading.result(), said.result()
         if lane is None:
             raise Unworkable("This thread is not known any more. Write a new message.")
@@ -124,7 +126,15 @@ class Preparing:
             read_only=turn.kind is Kind.SIDE,
             compact=turn.kind is Kind.COMPACT,
         )
-        return Prepared(engine, request, lane.direct, channel.limits, wanted, set_aside)
+        earlier = tried.result()
+        return Prepared(engine, request, lane.direct, channel.limits, wanted, set_aside, earlier)
+
+    async def _earlier(self, turn: Turn) -> Usage:
+        """What a turn that was tried before has used; its next try adds to that."""
+        stored = await reads.turn(self._store, turn.id)
+        if stored is None:
+            return Usage()
+        return Usage(stored.tokens_in or 0, stored.tokens_out or 0, stored.cost)
 
     def _approvals(self, lane: LaneRow, turn: Turn) -> Approvals:
         """The lane's mode. Where nobody attends, the engine lets nothing pass by itself."""

@@ -163,14 +163,22 @@ class Running:
                 uncounted=after.uncounted or end.uncounted,
                 written=after.rows,
                 usage=self._usage,
+                earlier=self._earlier,
             )
             if after.later:
                 self._life.outbox.over(self.turn.id)  # nothing thinks meanwhile
         else:
-            await self._settling.finish(self.turn, remains, end, self._usage, written)
+            await self._settling.finish(
+                self.turn, remains, end, self._usage, written, self._earlier
+            )
             await self._settling.say(self.turn, after.said)
             if self._prepared and (told := not_kept(cap, self._prepared.engine, end, self._usage)):
                 await self._settling.say(self.turn, self._life.telling.note(self.turn, told))
+
+    @property
+    def _earlier(self) -> base.Usage:
+        """What earlier tries of this turn have used."""
+        return self._prepared.earlier if self._prepared else base.Usage()
 
     async def _after(self, end: End) -> After:
         """What follows; of a turn that never came to its engine, nothing does."""
@@ -350,13 +358,16 @@ class Running:
 
     async def _used(self, usage: base.Usage) -> None:
         engine = self._prepared.engine.name if self._prepared else ""
-        usage = self._usage = self._life.prices().priced(engine, self._model, usage)
+        usage = self._life.prices().priced(engine, self._model, usage)
+        if usage.cost is None and self._usage is not None:
+            usage = replace(usage, cost=self._usage.cost)  # what was spent stays spent
+        self._usage = usage
         now = self._life.clock.monotonic()
         # Under a cap nothing more is heard of the engine before it is known whether that is met.
         if now - self._usage_saved >= USAGE_EVERY or self._tightest(self.turn):
             self._usage_saved = now
-            row, spent = usage_row(self.turn, usage), spending(self.turn, usage)
-            await self._take(Item(rows=(row,), spending=spent))
+            row = usage_row(self.turn, self._earlier + usage)
+            await self._take(Item(rows=(row,), spending=spending(self.turn, usage)))
 
     async def _asked(self, asked: base.ApprovalAsked) -> None:
         """Ask a person, unless a rule or the mode answers; typing and limits pause meanwhile."""

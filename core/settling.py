@@ -24,6 +24,8 @@ from core.wording import INTERNAL_FAULT
 
 log = logging.getLogger("laneway.turn")
 
+NOTHING = Usage()
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -54,10 +56,14 @@ class Settling:
         end: End,
         usage: Usage | None,
         written: Sequence[rows.Row],
+        earlier: Usage = NOTHING,
     ) -> None:
-        """Status, answer, usage and deliveries in one commit; the lane settles after it."""
+        """Status, answer, usage and deliveries in one commit; the lane settles after it.
+
+        ``usage`` is of this run, ``earlier`` what earlier tries of the turn have used.
+        """
         result = rows.turn_result(turn.id, self._clock.now(), remains.text, remains.error)
-        used = (usage_row(turn, usage),) if usage else ()
+        used = (usage_row(turn, earlier + usage),) if usage else ()
         closing = await self._telling.closing(turn, end.result, remains)
         event = turns.Finished(turn.id, turn.lane, end.result, end.error)
         item = Item(
@@ -85,8 +91,10 @@ class Settling:
         uncounted: bool = False,
         written: Sequence[rows.Row] = (),
         usage: Usage | None = None,
+        earlier: Usage = NOTHING,
     ) -> None:
         """The mark *prompted* is taken back; the rules decide whether it is tried again."""
+        used = (usage_row(turn, earlier + usage),) if usage else ()
         taken_back = rows.turn_prompted(turn.id, None, session, "")
         closing = await self._telling.closing(turn, Result.CANCELLED, remains)
 
@@ -99,7 +107,7 @@ class Settling:
             turn,
             Item(
                 event=event,
-                rows=[taken_back, *written],
+                rows=[taken_back, *written, *used],
                 closing=after_stop,
                 spending=spending(turn, usage),
             ),

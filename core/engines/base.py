@@ -196,11 +196,20 @@ class ApprovalWithdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What this turn has used so far (not since the session began). Cost in US dollars."""
+    """What this run has used so far (not since the session began). Cost in US dollars."""
 
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """The sum; its cost is what is known of the two."""
+        known = [one for one in (self.cost, other.cost) if one is not None]
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            sum(known) if known else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from core import health, lifting, live, running
+from core.budget_words import day_of
 from core.engines.base import (
+    Abilities,
     Failure,
     FailureKind,
     Finished,
@@ -16,11 +18,12 @@ from core.engines.base import (
     Text,
     ToolStarted,
     Unsent,
+    Usage,
 )
 from core.items import Item
 from core.lanes import Lanes
 from core.store import reads, rows
-from core.turns import EnginePause, Limits, PauseAsked, Result, ResumeAsked
+from core.turns import EnginePause, Limits, PauseAsked, Result, ResumeAsked, Status
 from tests.fakes.clock import FakeClock
 from tests.fakes.engine import PuppetEngine, PuppetRun
 from tests.runner.scene import Scene
@@ -70,6 +73,84 @@ async def test_after_three_tries_the_reason_is_told(tmp_path: Path) -> None:
         await scene.until(lambda: any("overloaded" in text for text in scene.texts()))
         assert len(scene.texts()) == 1
         assert len(scene.engine.runs) == 3
+
+
+def spent_today(scene: Scene) -> float:
+    day = day_of(scene.clock.now(), scene.settings.timezone)
+    return scene.parts.runner.budgeting.budgets.on_day(day)
+
+
+async def test_what_every_try_used_is_kept_and_the_day_counts_each_once(tmp_path: Path) -> None:
+    """Of several usages in one try the last one counts, also when it came too late to be stored."""
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        for number, cost in ((1, 0.3), (2, None)):
+            run = await begun(scene.engine, number)
+            run.say(Usage(100, 10, 0.1), Usage(300, 30, cost))
+            fails(run, BUSY)
+        last = await begun(scene.engine, 3)
+        last.say(Usage(5, 1, 0.1), Usage(7, 2, 0.2), Text("hi"), Finished(Result.DONE))
+        last.end()
+        await scene.until(lambda: scene.texts() == ["hi"])
+        (turn,) = await scene.turns()
+        assert (turn.tokens_in, turn.tokens_out) == (607, 62)
+        assert turn.cost == pytest.approx(0.3 + 0.1 + 0.2)
+        assert spent_today(scene) == pytest.approx(0.3 + 0.1 + 0.2)
+
+
+async def test_what_the_first_engine_used_is_kept_when_its_stand_in_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "IN_A_ROW", 1)
+    async with Pair(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        run.say(Usage(100, 10, 0.3))
+        fails(run, BROKEN)
+        other = await begun(scene.other)
+        other.say(Usage(50, 5, 0.2), Text("hi"), Finished(Result.DONE))
+        other.end()
+        await scene.until(lambda: "hi" in scene.texts())
+        (turn,) = await scene.turns()
+        assert (turn.tokens_in, turn.tokens_out, turn.cost) == (150, 15, pytest.approx(0.5))
+        assert spent_today(scene) == pytest.approx(0.5)
+
+
+async def test_what_earlier_tries_used_outlives_a_crash(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    async with scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        run.say(Usage(100, 10, 0.3))
+        fails(run, BUSY)
+        await scene.engine.started(2)
+        await scene.crash()
+    after = Scene(tmp_path)
+    async with after:
+        run = await begun(after.engine)
+        run.say(Usage(50, 5, 0.2), Text("hi"), Finished(Result.DONE))
+        run.end()
+        await after.until(lambda: "hi" in after.texts())
+        (turn,) = await after.turns()
+        assert (turn.tokens_in, turn.tokens_out, turn.cost) == (150, 15, pytest.approx(0.5))
+        assert spent_today(after) == pytest.approx(0.5)
+
+
+async def test_the_cap_of_a_turn_holds_for_all_its_tries_together(tmp_path: Path) -> None:
+    async with Scene(tmp_path, PuppetEngine(Abilities(resume=True, cost=True))) as scene:
+        await scene.says("/budget 0.5")
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        run.say(Usage(100, 10, 0.3))
+        fails(run, BUSY)
+        second = await begun(scene.engine, 2)
+        assert second.request.budget == pytest.approx(0.2)
+        second.say(Usage(50, 5, 0.25))
+        await scene.until(lambda: any("stopped at its cap" in text for text in scene.texts()))
+        (turn,) = await scene.turns()
+        assert turn.status is Status.STOPPED
+        assert turn.cost == pytest.approx(0.55)
+        assert any("$0.55" in text for text in scene.texts())
 
 
 @pytest.mark.parametrize("effect", [Text("I began"), ToolStarted("1", "rm -r build")])
