@@ -19,6 +19,7 @@ from core.commands import scheduling
 from core.commands.base import Answer, Ask, JobsSeen, Looked, Needs, Shown, Situation, Values
 from core.commands.knowing import pairing_text
 from core.engines.base import Choices
+from core.folders import resolved, workspace
 from core.ground import Ground
 from core.items import Item
 from core.lanes import Hold, LaneView
@@ -172,6 +173,7 @@ class Answering:
         pauses: dict[str, PauseRow] = {}
         offered = Choices()
         rules: tuple[RuleRow, ...] = ()
+        works_in = ""
         if Needs.SESSION in needs:
             session = await self._session(lane, engine)
         if Needs.ANSWER in needs:
@@ -184,6 +186,8 @@ class Answering:
             offered = await ground.spine.choices(engine, lane.model)
         if Needs.RULES in needs:
             rules = tuple(row for row in await reads.always_rules(store) if row.lane == lane.id)
+            named = workspace(ground.house.home, lane.id, lane.workspace, ground.house.workspace)
+            works_in = str(await asyncio.to_thread(resolved, named))
         return Situation(
             now=ground.clock.now(),
             lane=lane,
@@ -202,6 +206,7 @@ class Answering:
             answer=answer,
             spent=spent,
             rules=rules,
+            works_in=works_in,
             choices=offered,
         )
 

@@ -22,6 +22,7 @@ from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.base import ApprovalAsked, Decision
 from core.engines.base import Approvals as Mode
+from core.folders import resolved
 from core.items import Item, Take
 from core.showing import Showing
 from core.store import reads, rows
@@ -49,6 +50,7 @@ Decided = Callable[[Decision], None]
 class _Open:
     row: ApprovalRow
     engine: str
+    folder: str
     card: Card
     copies: tuple[Card, ...]
     decided: Decided
@@ -126,15 +128,25 @@ class Approvals:
                 await self._close_left(left)
 
     async def ask(
-        self, turn: Turn, engine: str, mode: Mode, asked: ApprovalAsked, decided: Decided
+        self,
+        turn: Turn,
+        engine: str,
+        mode: Mode,
+        workspace: Path,
+        asked: ApprovalAsked,
+        decided: Decided,
     ) -> None:
-        """Answer by mode or rule, or show a card; ``decided`` is called once, in the end."""
+        """Answer by mode or rule, or show a card; ``decided`` is called once, in the end.
+
+        A rule holds for the folder it was given for: the same words mean something else in another.
+        """
         code = command_hash(engine, asked.tool, asked.command)
         if mode is Mode.FULL or (mode is Mode.AUTO and asked.safe and turn.origin.attended):
             decided(Decision.ALLOW)
             return
-        rules = await reads.always_rules(self._store)
-        rule = next((one for one in rules if (one.lane, one.hash) == (turn.lane, code)), None)
+        folder = str(await asyncio.to_thread(resolved, workspace))
+        rules, bound = await reads.always_rules(self._store), (turn.lane, code, folder)
+        rule = next((one for one in rules if (one.lane, one.hash, one.folder) == bound), None)
         if rule is not None:
             words = (turn.id, code[: cards.HASH_SHOWN], rule.id, rule.made_by)
             log.info("turn %d: %s allowed by rule %d of %s", *words)
@@ -144,7 +156,7 @@ class Approvals:
             log.warning("turn %d: %d questions are open, so the next is denied", turn.id, OPEN_MOST)
             decided(Decision.DENY)
             return
-        await self._show(turn, engine, code, asked, decided)
+        await self._show(turn, engine, folder, code, asked, decided)
 
     async def decide(
         self,
@@ -214,7 +226,13 @@ class Approvals:
     # Inside -------------------------------------------------------------------------------
 
     async def _show(
-        self, turn: Turn, engine: str, code: str, asked: ApprovalAsked, decided: Decided
+        self,
+        turn: Turn,
+        engine: str,
+        folder: str,
+        code: str,
+        asked: ApprovalAsked,
+        decided: Decided,
     ) -> None:
         now = self._clock.now()
         patience = self._patience_unattended if turn.origin.job else self._patience
@@ -235,7 +253,7 @@ class Approvals:
             await self._unshowable(row, decided, fault.strerror or "a fault of the disk")
             return
         row = replace(row, delivery=asked_with.card.message.id)
-        if not await self._opened(row, engine, asked_with, decided):
+        if not await self._opened(row, engine, folder, asked_with, decided):
             await self._unlink(asked_with.file)
             await self._unshowable(row, decided, "it cannot be stored")
             return
@@ -245,9 +263,11 @@ class Approvals:
                 self._expire(row), name=f"patience of approval {row.id}"
             )
 
-    async def _opened(self, row: ApprovalRow, engine: str, asked: Asked, decided: Decided) -> bool:
+    async def _opened(
+        self, row: ApprovalRow, engine: str, folder: str, asked: Asked, decided: Decided
+    ) -> bool:
         """Store the question with its cards, open from before that; False if it cannot be."""
-        entry = _Open(row, engine, asked.card, asked.copies, decided, asked.file)
+        entry = _Open(row, engine, folder, asked.card, asked.copies, decided, asked.file)
         self._open[row.id] = entry
         written = [rows.approval(row), *copied(row, asked.copies), *asked.meanings]
         event = turns.Asked(row.turn, row.lane)
@@ -282,7 +302,7 @@ class Approvals:
         if always:
             rule = RuleRow(
                 self._store.ids.rule(), row.lane, entry.engine, row.tool, row.command,
-                row.hash, now, by,
+                row.hash, entry.folder, now, by,
             )  # fmt: skip
             written.append(rows.always_rule(rule))
         log.info(

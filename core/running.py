@@ -386,8 +386,9 @@ class Running:
                 self._run.answer(asked.id, Decision.CANCEL)
             return
         self._hold()
+        request = prepared.request
         await self._life.approvals.ask(
-            self.turn, prepared.engine.name, prepared.request.approvals, asked, decided
+            self.turn, prepared.engine.name, request.approvals, request.folder, asked, decided
         )
 
     def _hold(self) -> None:

@@ -130,7 +130,8 @@ class Situation:
     session: str = ""
     answer: str = ""  # the lane's last
     spent: Used = field(default_factory=Used)
-    rules: tuple[RuleRow, ...] = ()  # "always here"
+    rules: tuple[RuleRow, ...] = ()  # "always here", also of folders it worked in before
+    works_in: str = ""  # the folder itself, where rules are looked at
     choices: Choices = field(default_factory=Choices)  # of its engine
     engages: bool = False
     listed: bool = True  # members may talk here

@@ -176,7 +176,7 @@ def approvals(ask: Ask) -> Answer:
     here, typed = ask.here, ask.args.lower()
     if not typed:
         shown = _shown("approvals", here.values.approvals, tuple(Approvals))
-        listed, offered = _rules(here.rules)
+        listed, offered = _rules(here.rules, here.works_in)
         return replace(shown, text=shown.text + listed, choices=shown.choices + offered)
     verb, _, number = typed.partition(" ")
     if verb == REVOKE:
@@ -187,11 +187,15 @@ def approvals(ask: Ask) -> Answer:
     return replace(_saved(ask, "approvals", typed), note=note)
 
 
-def _rules(rules: Sequence[RuleRow]) -> tuple[str, tuple[Choice, ...]]:
-    """What is always allowed here, by number, and a button for each to end it."""
+def _rules(rules: Sequence[RuleRow], works_in: str) -> tuple[str, tuple[Choice, ...]]:
+    """What is always allowed here, by number, and a button for each to end it.
+
+    What holds where the thread works now comes first.
+    """
     if not rules:
         return "", ()
-    lines = [f"- {rule.id}: {_rule(rule)}" for rule in rules[:_RULES_SHOWN]]
+    rules = sorted(rules, key=lambda rule: (rule.folder != works_in, rule.id))
+    lines = [f"- {rule.id}: {_rule(rule)}{_where(rule, works_in)}" for rule in rules[:_RULES_SHOWN]]
     if len(rules) > _RULES_SHOWN:
         lines.append(f"- and {len(rules) - _RULES_SHOWN} more, shown when some of these are gone")
     offered = tuple(
@@ -212,17 +216,23 @@ def _rule(rule: RuleRow) -> str:
     return f"{quoted(label(visible(rule.command)))}{title}"
 
 
+def _where(rule: RuleRow, works_in: str) -> str:
+    """The folder it was given for: only there it holds."""
+    held = "" if rule.folder == works_in else " (I ask here, as this thread works elsewhere now)"
+    return f", in {plain(visible(rule.folder))}{held}"
+
+
 def _revoked(ask: Ask, typed: str) -> Answer:
     rules = ask.here.rules
     number = typed.removeprefix("#")
     rule = next((one for one in rules if str(one.id) == number), None)
     if rule is None:
-        listed, offered = _rules(rules)
+        listed, offered = _rules(rules, ask.here.works_in)
         none = "" if rules else " Nothing is: I ask as the approvals mode says."
         return Answer(
             f"Nothing that is always allowed here has that number.{none}{listed}", choices=offered
         )
-    left, offered = _rules([one for one in rules if one is not rule])
+    left, offered = _rules([one for one in rules if one is not rule], ask.here.works_in)
     lane, person = ask.here.lane.id, ask.person.id
     return Answer(
         f"I ask again before this here: {_rule(rule)}.{left}",

@@ -240,7 +240,10 @@ class ApprovalRow:
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """An *always here*: exactly this command of this engine and tool, in this lane."""
+    """An *always here*: exactly this command of this engine and tool, in this lane and folder.
+
+    ``folder``: the workspace it was given for, without links.
+    """
 
     id: int
     lane: str
@@ -248,6 +251,7 @@ class RuleRow:
     tool: str
     command: str
     hash: str
+    folder: str
     made_at: int
     made_by: str
     revoked_at: int | None = None

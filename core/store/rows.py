@@ -312,6 +312,7 @@ def always_rule(rule: RuleRow) -> Row:
         "tool": rule.tool,
         "command": rule.command,
         "hash": rule.hash,
+        "folder": rule.folder,
         "at": rule.made_at,
         "by": rule.made_by,
     }

@@ -15,6 +15,7 @@ from core.channel import ChannelLimits
 from core.commands import COMMANDS, menu
 from core.commands.base import Who
 from core.engines.base import Abilities
+from core.folders import workspace
 from core.items import Item
 from core.messages import FileKind, FileRef
 from core.people import Person, Role
@@ -408,10 +409,13 @@ async def test_without_a_value_each_shows_what_holds_and_offers_the_rest(
     assert scene.buttons()
 
 
-async def allowed(scene: Scene, ident: int, command: str, where: str = HERE) -> None:
+async def allowed(
+    scene: Scene, ident: int, command: str, where: str = HERE, folder: str = ""
+) -> None:
     """A rule that somebody made with *always here*."""
     code = command_hash("demo", "shell", command)
-    rule = RuleRow(ident, where, "demo", "shell", command, code, scene.clock.now(), ANA)
+    folder = folder or str(workspace(scene.ground.house.home, where, "", "").resolve())
+    rule = RuleRow(ident, where, "demo", "shell", command, code, folder, scene.clock.now(), ANA)
     await scene.store.save(rows.always_rule(rule))
 
 
@@ -465,6 +469,22 @@ async def test_only_a_rule_of_this_thread_can_be_revoked_here(scene: Scene, numb
     assert "has that number" in scene.said[-1]
     assert "- 3:" in scene.said[-1]
     assert await ruled(scene) == [3, 6]
+
+
+async def test_what_was_allowed_in_another_folder_is_listed_with_it_and_comes_last(
+    scene: Scene,
+) -> None:
+    await scene.say("hello")
+    await allowed(scene, 3, "make", folder="/srv/old *site*")
+    await allowed(scene, 5, "ls")
+    await scene.say("/approvals")
+    first, second = [line for line in scene.said[-1].splitlines() if line.startswith("- ")]
+    assert first.startswith('- 5: "ls" (shell), in ')
+    assert "works elsewhere" not in first
+    assert second.startswith('- 3: "make" (shell), in /srv/old ')
+    assert "works elsewhere now" in second
+    await scene.say("/approvals revoke 3")
+    assert await ruled(scene) == [5]
 
 
 async def test_members_revoke_nothing(scene: Scene) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -85,6 +86,94 @@ async def test_what_is_approved_is_bound_to_the_command_as_it_is(tmp_path: Path)
         run.say(ApprovalAsked("same", "run\x1b[31m", "cat \u202etxt.a"))
         await scene.until(lambda: ("same", Decision.ALLOW) in run.answers)
         await finish(scene, run)
+
+
+async def asks(scene: Scene, number: int, command: str = "make deploy") -> PuppetRun:
+    """A turn that asks for this; it waits for the answer then."""
+    await scene.says(f"work {number}")
+    run = await scene.engine.started(number)
+    run.say(Started("s"), ApprovalAsked("q", "shell", command))
+    return run
+
+
+async def answered(scene: Scene, choice: str) -> str:
+    """What comes of this press on the one card that is open, once it is."""
+    while not (found := await reads.approvals_open(scene.parts.store)):
+        await asyncio.sleep(0.005)
+    decides = scene.parts.intake.ground.decides
+    return await decides.decide(found[0].id, choice, ANA, may=True, admin=True)
+
+
+async def ends(scene: Scene, run: PuppetRun) -> None:
+    run.say(Finished(Result.DONE))
+    run.end()
+    await scene.until(lambda: phase(scene) is None)
+
+
+async def test_what_is_always_allowed_is_bound_to_the_folder_it_was_given_for(
+    tmp_path: Path,
+) -> None:
+    """Another workspace asks again, also behind the same name; the first one remembers."""
+    for name in ("home", "one", "two"):
+        (tmp_path / name).mkdir()
+    link = tmp_path / "site"
+    link.symlink_to(tmp_path / "one")
+    async with Scene(tmp_path / "home") as scene:
+        for number, (folder, asked_again) in enumerate(
+            (("site", True), ("two", True), ("one", False), ("default", True), ("site", False)), 1
+        ):
+            where = folder if folder == "default" else tmp_path / folder
+            await scene.says(f"/workspace {where}")
+            run = await asks(scene, number)
+            if asked_again:
+                await answered(scene, "always" if number == 1 else "deny")
+            await scene.until(lambda run=run: run.answers)  # type: ignore[misc]
+            allowed = number == 1 or not asked_again
+            assert run.answers == [("q", Decision.ALLOW if allowed else Decision.DENY)]
+            await ends(scene, run)
+        (rule,) = await reads.always_rules(scene.parts.store)
+        assert rule.folder == str((tmp_path / "one").resolve())
+
+
+async def test_the_same_can_be_allowed_in_each_of_two_folders(tmp_path: Path) -> None:
+    for name in ("home", "one", "two"):
+        (tmp_path / name).mkdir()
+    async with Scene(tmp_path / "home") as scene:
+        for number, name in enumerate(("one", "two"), 1):
+            await scene.says(f"/workspace {tmp_path / name}")
+            run = await asks(scene, number)
+            assert await answered(scene, "always") == "Allowed."
+            await ends(scene, run)
+        found = await reads.always_rules(scene.parts.store)
+        assert [Path(rule.folder).name for rule in found] == ["one", "two"]
+        await scene.says("/approvals")
+        await scene.until(lambda: any("Always allowed here" in text for text in scene.texts()))
+        listed = scene.texts()[-1].splitlines()
+        two, one = [line for line in listed if line.startswith("- ")]
+        assert two.startswith('- 2: "make deploy" (shell), in ')
+        assert two.endswith("/two")
+        assert one.endswith("/one (I ask here, as this thread works elsewhere now)")
+
+
+async def test_a_workspace_that_leads_somewhere_else_now_is_another_one(tmp_path: Path) -> None:
+    """Its name, as the settings have it, is not what counts."""
+    for name in ("home", "one", "two"):
+        (tmp_path / name).mkdir()
+    link = tmp_path / "site"
+    link.symlink_to(tmp_path / "one")
+    async with Scene(tmp_path / "home") as scene:
+        await scene.says("hello")
+        (await scene.engine.started()).answer_with("hi")
+        await scene.until(lambda: "hi" in scene.texts())
+        await scene.parts.store.save(rows.lane_setting("main", "workspace", str(link)))
+        run = await asks(scene, 2)
+        assert await answered(scene, "always") == "Allowed."
+        await ends(scene, run)
+        link.unlink()
+        link.symlink_to(tmp_path / "two")
+        run = await asks(scene, 3)
+        assert await answered(scene, "deny") == "Denied."
+        await ends(scene, run)
 
 
 async def test_a_spilled_command_is_private_and_goes_with_the_decision(tmp_path: Path) -> None:

@@ -49,6 +49,27 @@ def test_a_migration_that_fails_leaves_nothing_behind(
     assert not empty.execute("SELECT 1 FROM sqlite_master WHERE name = 'a'").fetchall()
 
 
+def test_what_was_allowed_before_rules_had_a_folder_is_asked_once_more(
+    empty: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stays on record, and can be allowed again."""
+    every = migrations()
+    monkeypatch.setattr(migrate, "migrations", lambda: every[:10])
+    migrate.migrate(empty, 5)
+    empty.execute(
+        "INSERT INTO lanes (id, channel, chat, thread, created_at) VALUES ('main', 'c', '1', '', 1)"
+    )
+    empty.execute(
+        "INSERT INTO always_rules (id, lane, engine, tool, command, hash, made_at, made_by)"
+        " VALUES (4, 'main', 'codex', 'shell', 'ls', 'abc', 7, 'local:ana')"
+    )
+    monkeypatch.setattr(migrate, "migrations", lambda: every)
+    migrate.migrate(empty, 6)
+    found = empty.execute("SELECT id, hash, folder, made_at, revoked_at FROM always_rules")
+    assert found.fetchall() == [(4, "abc", "", 7, 7)]
+    assert empty.execute(queries()["rule.list"].sql).fetchall() == []
+
+
 def test_a_script_is_split_at_the_ends_of_its_statements() -> None:
     text = "-- a; b\nCREATE TABLE a (\n  b TEXT -- ;\n);\nCREATE TABLE c (d TEXT DEFAULT ';');\n"
     assert len(list(statements(text))) == 2

@@ -135,7 +135,7 @@ async def test_an_approval_is_settled_once(tmp_path: Path) -> None:
 
 
 async def test_a_revoked_rule_is_gone_until_it_is_made_again(tmp_path: Path) -> None:
-    rule = RuleRow(1, LANE, "codex", "shell", "ls", "hash", 5, ANA)
+    rule = RuleRow(1, LANE, "codex", "shell", "ls", "hash", "/srv/site", 5, ANA)
     async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
         await store.save(lane_row(), rows.always_rule(rule))
         assert await reads.always_rules(store) == [rule]

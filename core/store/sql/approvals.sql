@@ -26,9 +26,9 @@ WHERE approval = :approval ORDER BY delivery;
 
 -- name: rule.save
 -- order: strict
-INSERT INTO always_rules (id, lane, engine, tool, command, hash, made_at, made_by)
-VALUES (:id, :lane, :engine, :tool, :command, :hash, :at, :by)
-ON CONFLICT (lane, hash) DO UPDATE SET
+INSERT INTO always_rules (id, lane, engine, tool, command, hash, folder, made_at, made_by)
+VALUES (:id, :lane, :engine, :tool, :command, :hash, :folder, :at, :by)
+ON CONFLICT (lane, hash, folder) DO UPDATE SET
     made_at = excluded.made_at, made_by = excluded.made_by, revoked_at = NULL;
 
 -- name: rule.revoke
