@@ -20,6 +20,7 @@ PAIRING_LASTS = 3_600_000  # ms; also the least time between two codes for one p
 PAIRINGS_MOST = 200  # open codes at once, so that strangers cannot fill the store
 KNOCK_WINDOW = 3_600_000  # ms
 KNOCKERS_MOST = 4096
+WEB = "web:"  # in front of the address of somebody who signed in on the page
 _CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that look alike
 
 
@@ -39,6 +40,15 @@ class Lists:
     members: frozenset[str] = frozenset()
     places: frozenset[str] = frozenset()
     bots: frozenset[str] = frozenset()
+    admin_emails: frozenset[str] = frozenset()  # addresses, or @example.org for a whole domain
+    member_emails: frozenset[str] = frozenset()
+
+    def of_mail(self, address: str) -> Role:
+        """The role of a mailbox, by its address in lower case."""
+        names = {address, "@" + address.rpartition("@")[2]}
+        if names & self.admin_emails:
+            return Role.ADMIN
+        return Role.MEMBER if names & self.member_emails else Role.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,7 @@ class People:
     """Roles and places: the environment's and the stored ones together."""
 
     def __init__(self, lists: Lists) -> None:
-        self._lists = lists
+        self.lists = lists  # replaced when settings change
         self._stored: dict[str, PersonRow] = {}
         self._places: set[str] = set()
         self._moves: dict[str, str] = {}
@@ -72,18 +82,20 @@ class People:
         self._moves = dict(await reads.moves(store))
 
     def role(self, person: str) -> Role:
+        if person.startswith(WEB):  # whoever has the mailbox; only the lists say more
+            return self.lists.of_mail(person.removeprefix(WEB))
         stored = self._stored.get(person)
         given = stored.role if stored else ""
-        if person in self._lists.admins or given == Role.ADMIN:
+        if person in self.lists.admins or given == Role.ADMIN:
             return Role.ADMIN
-        if person in self._lists.members or given == Role.MEMBER:
+        if person in self.lists.members or given == Role.MEMBER:
             return Role.MEMBER
         return Role.NONE
 
     def person(self, ident: str, name: str, from_bot: bool = False) -> Person:
         """Somebody who just wrote. A bot is answered only when it is on the list of bots."""
         if from_bot:
-            listed = ident in self._lists.bots
+            listed = ident in self.lists.bots
             return Person(ident, name, Role.MEMBER if listed else Role.NONE)
         role = self.role(ident)
         if name and role is not Role.NONE:
@@ -100,9 +112,9 @@ class People:
         """Everybody the environment or the store names, admins first."""
         stored = set(self._stored)
         return (
-            *sorted(self._lists.admins),
-            *sorted(self._lists.members - self._lists.admins),
-            *sorted(stored - self._lists.admins - self._lists.members),
+            *sorted(self.lists.admins),
+            *sorted(self.lists.members - self.lists.admins),
+            *sorted(stored - self.lists.admins - self.lists.members),
         )
 
     async def waiting(self, store: Store, code: str, now: int) -> PersonRow:
@@ -119,7 +131,7 @@ class People:
 
     def admins(self) -> tuple[str, ...]:
         stored = {ident for ident in self._stored if self.role(ident) is Role.ADMIN}
-        return tuple(sorted(self._lists.admins | stored))
+        return tuple(sorted(self.lists.admins | stored))
 
     def now_at(self, address: Address) -> Address:
         """Where a chat lives today; an old id counts for the new one for ever."""
@@ -134,7 +146,7 @@ class People:
 
     def places(self, channel: str) -> frozenset[str]:
         """The group chats of a channel in which members may talk, as they are called today."""
-        moved = map(self._moved, self._lists.places | self._places)
+        moved = map(self._moved, self.lists.places | self._places)
         return frozenset(place for place in moved if place.startswith(f"{channel}:"))
 
     def knows(self, ident: str) -> bool:
@@ -143,7 +155,7 @@ class People:
 
     def _place(self, ident: str) -> bool:
         here = self._moved(ident)
-        return any(self._moved(place) == here for place in self._lists.places | self._places)
+        return any(self._moved(place) == here for place in self.lists.places | self._places)
 
     def _moved(self, place: str) -> str:
         seen = {place}

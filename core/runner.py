@@ -98,6 +98,7 @@ class Runner:
         self._sources: dict[int, tuple[str, ...]] = {}  # message ids of turns not yet over
         self._group: asyncio.TaskGroup | None = None
         self._watchers: set[Callable[[Turn], None]] = set()
+        self._lane_watchers: set[Callable[[str], None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._releasing = asyncio.Lock()
@@ -185,6 +186,11 @@ class Runner:
         self._watchers.add(watcher)
         return lambda: self._watchers.discard(watcher)
 
+    def on_change(self, watcher: Callable[[str], None]) -> Callable[[], None]:
+        """Call ``watcher`` with every lane that a commit changed; returns how to stop that."""
+        self._lane_watchers.add(watcher)
+        return lambda: self._lane_watchers.discard(watcher)
+
     # After a commit -----------------------------------------------------------------------
 
     def heard(self, item: Item) -> None:
@@ -227,6 +233,8 @@ class Runner:
                     pass
         for lane in touched:
             self._notices.changed(lane)
+            for watcher in tuple(self._lane_watchers):
+                watcher(lane)
         self._notices.all_changed()  # a slot, a pause or a limit concerns lanes of no command
 
     def _saved(self, turn: Turn) -> None:

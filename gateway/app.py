@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from socket import socket
+from typing import TYPE_CHECKING
 
 from channels.local.channel import LocalChannel
 from core.alarm import Alarm, SchedulerAlarm
@@ -42,6 +43,9 @@ from gateway.settings_table import AfterCrash
 from gateway.socket_path import socket_path
 from gateway.web.listener import listen
 
+if TYPE_CHECKING:
+    from gateway.web.site import Site
+
 log = logging.getLogger("laneway")
 
 EngineMaker = Callable[[Settings, Clock, Ledger], Mapping[str, Engine]]
@@ -65,6 +69,7 @@ class Gateway:
         alarm: Callable[[], Alarm] = SchedulerAlarm,
     ) -> None:
         self.web_port = settings.web_port  # 0 until one is found, if any will do
+        self.on_site: Callable[[Site], None] = lambda _: None  # told what the page works with
         self._settings = settings
         self._make_engines = engines
         self._make_alarm = alarm
@@ -204,7 +209,7 @@ class Gateway:
             ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *((f"menu of {name}", offer(name, one, menu())) for name, one in there.opened.items()),
-            ("web", self._web(web)),
+            ("web", self._web(parts, local, web)),
             ("tools of agents", self._tools(parts, agents)),
             ("abilities", self._look(parts.engines)),
         ]
@@ -234,10 +239,12 @@ class Gateway:
             await self._clock.sleep(LISTEN_AGAIN[min(failures, len(LISTEN_AGAIN) - 1)])
             failures += 1
 
-    async def _web(self, listener: socket) -> None:
+    async def _web(self, parts: Parts, local: LocalChannel, listener: socket) -> None:
         # Late and beside the loop: it costs a tenth of a second, and channels come first.
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
-        await app.serve(app.application(self.reasons), listener)
+        site = app.make_site(self._settings, parts, local, self._clock, self.reasons)
+        self.on_site(site)
+        await app.serve(app.application(site), listener)
 
     async def _tools(self, parts: Parts, listener: socket) -> None:
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")

@@ -58,4 +58,6 @@ def lists(settings: Settings) -> Lists:
         members=settings.members,
         places=settings.places,
         bots=settings.bots,
+        admin_emails=settings.admin_emails,
+        member_emails=settings.member_emails,
     )

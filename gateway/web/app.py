@@ -1,36 +1,69 @@
-"""The HTTP side: health for supervisors. Pages and sign-in are routes of the same application.
+"""The web application: every route, and how it is served. What a route does stands in its own file.
 
-It asks the gateway for its state and must not know how that state comes about.
+Loaded when the channels listen already: it costs a tenth of a second, and they come first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from channels.local.channel import LocalChannel
+from core.clock import Clock
+from gateway.config import Settings
+from gateway.keys import Keys
+from gateway.parts import Parts
+from gateway.web import access, health, rendering
+from gateway.web.access import open_api, page, rule_of
+from gateway.web.accounts import Accounts
+from gateway.web.headers import Headers
+from gateway.web.site import Site
+from gateway.web.visitor import Visitor
+
+Routes = Callable[[], list[Route]]
+AREAS: tuple[Routes, ...] = (health.routes,)
 
 
-def application(reasons: Callable[[], Sequence[str]]) -> Starlette:
-    """``reasons``: why the gateway cannot do its work now, in plain words; empty when it can."""
+def application(site: Site) -> Starlette:
+    """All of it. A route that was not made by ``access`` is refused here: it would have no rule."""
+    routes = [
+        page("/", _home, access.Who.MEMBERS),
+        open_api("/static/{version}/{name}", rendering.static),
+        *(route for area in AREAS for route in area()),
+    ]
+    for route in routes:
+        rule_of(route)
+    app = Starlette(routes=routes, middleware=[Middleware(Headers, https=site.https)])
+    app.state.site = site
+    return app
 
-    async def healthz(_: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
 
-    async def readyz(_: Request) -> JSONResponse:
-        why = list(reasons())
-        body = {"status": "not ready" if why else "ready", "reasons": why}
-        return JSONResponse(body, status_code=503 if why else 200)
+def make_site(
+    settings: Settings,
+    parts: Parts,
+    local: LocalChannel,
+    clock: Clock,
+    reasons: Callable[[], list[str]],
+) -> Site:
+    """What the routes work with."""
+    accounts = Accounts(parts.store, parts.people, clock)
+    return Site(settings, parts, local, clock, Keys.of(settings.home), accounts, reasons)
 
-    return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz)])
+
+async def _home(request: Request, visitor: Visitor) -> Response:
+    return RedirectResponse("/chat", status_code=303)
 
 
-async def serve(app: Starlette, listener: socket.socket) -> None:
+async def serve(app: ASGIApp, listener: socket.socket) -> None:
     """Serve until cancelled.
 
     Not uvicorn's own `serve`: that takes the process's signal handlers, and wakes ten times a
@@ -38,7 +71,7 @@ async def serve(app: Starlette, listener: socket.socket) -> None:
     """
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", date_header=False,
-        server_header=False, timeout_graceful_shutdown=2,
+        server_header=False, timeout_graceful_shutdown=2, proxy_headers=False,
     )  # fmt: skip
     config.load()
     server = uvicorn.Server(config)

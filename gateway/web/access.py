@@ -1,0 +1,202 @@
+"""Who may use a route, decided in one place and before anything else of the request is looked at.
+
+Every route of the application is made by ``page``, ``api`` or ``open_api``; one that says nothing
+is for admins. What changes something needs the page's own origin and JSON, whatever the route.
+It must not know what a route does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import quote
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from gateway.web.rendering import html
+from gateway.web.site import site_of
+from gateway.web.visitor import Visitor
+
+COOKIE = "laneway"
+BODY_MOST = 64 * 1024  # bytes of JSON that a route takes, where it says nothing
+READING = frozenset({"GET", "HEAD"})
+
+Handler = Callable[[Request, Visitor], Awaitable[Response]]
+Open = Callable[[Request], Awaitable[Response]]
+
+
+class Who(StrEnum):
+    """For whom a route is."""
+
+    ANYONE = "anyone"
+    MEMBERS = "everybody who is signed in"
+    ADMINS = "admins"
+
+
+class Kind(StrEnum):
+    """How a refusal is said, and what is asked of a change."""
+
+    PAGE = "page"
+    JSON = "json"
+    RAW = "raw"  # a body of another type; it has rules of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a route says about itself; also what the walk over all routes reads."""
+
+    who: Who
+    kind: Kind
+    methods: frozenset[str]
+    body: int
+
+
+class Bad(Exception):
+    """The request cannot be carried out; the message says why, in plain words."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def page(path: str, handler: Handler, who: Who = Who.ADMINS) -> Route:
+    """A page; somebody who is not signed in is asked to, and led back."""
+    return _route(path, Rule(who, Kind.PAGE, READING, 0), handler)
+
+
+def api(
+    path: str,
+    handler: Handler,
+    methods: Iterable[str] = ("GET",),
+    who: Who = Who.ADMINS,
+    body: int = BODY_MOST,
+    raw: bool = False,
+) -> Route:
+    """JSON in and out. ``raw``: the body is another type, and the handler reads it itself."""
+    kind = Kind.RAW if raw else Kind.JSON
+    return _route(path, Rule(who, kind, frozenset(methods), body), handler)
+
+
+def open_api(
+    path: str,
+    handler: Open,
+    methods: Iterable[str] = ("GET",),
+    kind: Kind = Kind.JSON,
+    body: int = BODY_MOST,
+) -> Route:
+    """For anyone, signed in or not; its handler is told nobody's name.
+
+    ``Kind.RAW``: it is called by machines, and proves itself in another way than by its origin.
+    """
+
+    async def handle(request: Request, _: Visitor | None) -> Response:
+        return await handler(request)
+
+    return _route(path, Rule(Who.ANYONE, kind, frozenset(methods), body), handle)
+
+
+def rule_of(route: Route) -> Rule:
+    """The rule of a route that was made here; AttributeError for any other."""
+    rule: Rule = route.endpoint.rule  # type: ignore[attr-defined]  # set below
+    return rule
+
+
+def _route(path: str, rule: Rule, handler: Callable[[Request, Any], Awaitable[Response]]) -> Route:
+    async def endpoint(request: Request) -> Response:
+        try:
+            visitor = None if rule.who is Who.ANYONE else await visitor_of(request)
+            if refusal := _refused(request, rule, visitor):
+                return refusal
+            if rule.kind is Kind.JSON and request.method not in READING:
+                request.state.body = await _json(request, rule)
+            return await handler(request, visitor)
+        except Bad as bad:
+            return JSONResponse({"error": str(bad)}, status_code=bad.status)
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody is there to read it
+
+    endpoint.rule = rule  # type: ignore[attr-defined]  # read by the walk over all routes
+    return Route(path, endpoint, methods=sorted(rule.methods))
+
+
+async def visitor_of(request: Request) -> Visitor | None:
+    """Who is signed in, if anyone."""
+    token = request.cookies.get(cookie_name(site_of(request).https), "")
+    return await site_of(request).accounts.visitor(token)
+
+
+def cookie_name(https: bool) -> str:
+    return f"__Host-{COOKIE}" if https else COOKIE
+
+
+def _refused(request: Request, rule: Rule, visitor: Visitor | None) -> Response | None:
+    by_machines = rule.who is Who.ANYONE and rule.kind is Kind.RAW
+    if request.method not in READING and not by_machines and not own_origin(request):
+        return _no("this page is somewhere else; open the gateway's own address and try again", 403)
+    if rule.who is Who.ANYONE:
+        return None
+    if visitor is None:
+        if rule.kind is Kind.PAGE:
+            back = quote(request.url.path, safe="/")
+            return RedirectResponse(f"/signin?next={back}", status_code=303)
+        return _no("you are not signed in; sign in and try again", 401)
+    if rule.who is Who.ADMINS and not visitor.admin:
+        if rule.kind is Kind.PAGE:
+            return html(request, "refused.html", visitor, status=403)
+        return _no("only admins can see or change this", 403)
+    return None
+
+
+def own_origin(request: Request) -> bool:
+    """Whether a request comes from a page of ours: its origin, or the browser's word for it."""
+    origin = request.headers.get("origin")
+    if origin is not None:
+        return origin.lower() == site_of(request).origin(request)
+    return request.headers.get("sec-fetch-site") == "same-origin"
+
+
+def _no(why: str, status: int) -> JSONResponse:
+    return JSONResponse({"error": why}, status_code=status)
+
+
+async def _json(request: Request, rule: Rule) -> Mapping[str, Any]:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Bad("send JSON (Content-Type: application/json)", 415)
+    raw = await limited(request, rule.body)
+    try:
+        body = json.loads(raw or b"{}")
+    except (ValueError, RecursionError):
+        raise Bad("this is not JSON") from None
+    if not isinstance(body, dict):
+        raise Bad("send a JSON object")
+    return body
+
+
+async def limited(request: Request, most: int) -> bytes:
+    """The body, never read beyond ``most`` bytes."""
+    too_long = Bad(f"this is longer than {most} bytes", 413)
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > most:
+        raise too_long
+    read = bytearray()
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > most:
+            raise too_long
+    return bytes(read)
+
+
+def text(request: Request, name: str, most: int = 4000, *, needed: bool = True) -> str:
+    """A text of the JSON body, or Bad."""
+    value = request.state.body.get(name, None if needed else "")
+    if not isinstance(value, str):
+        raise Bad(f"{name} is missing, or is no text")
+    if len(value) > most:
+        raise Bad(f"{name} is longer than {most} characters")
+    return value

@@ -1,0 +1,46 @@
+"""What every route works with. Values only: who owns what stands in docs/architecture.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from channels.local.channel import LocalChannel
+from core.clock import Clock
+from gateway.config import Settings
+from gateway.keys import Keys
+from gateway.parts import Parts
+from gateway.web.accounts import Accounts
+
+
+@dataclass(slots=True)
+class Site:
+    """One for the process. ``settings`` is replaced when they change."""
+
+    settings: Settings
+    parts: Parts
+    local: LocalChannel
+    clock: Clock
+    keys: Keys
+    accounts: Accounts
+    reasons: Callable[[], list[str]]  # why the gateway cannot do its work now; empty when it can
+
+    @property
+    def https(self) -> bool:
+        """Whether people come by https, so that cookies may never go without."""
+        return self.settings.web_url.startswith("https://")
+
+    def origin(self, request: Request) -> str:
+        """The page's own origin, as a browser writes it."""
+        if self.settings.web_url:
+            parts = urlsplit(self.settings.web_url)
+            return f"{parts.scheme}://{parts.netloc}".lower()
+        return f"{request.url.scheme}://{request.headers.get('host', '')}".lower()
+
+
+def site_of(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
