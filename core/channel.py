@@ -157,16 +157,18 @@ class Recall:
     """
 
     address: Address
-    before: str  # the message's id
+    before: str  # the message's id; "" all that was said so far
     most: int
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of those that Recall reads."""
+    """One message of those that Recall reads. Where and when it stands is no part of its words."""
 
     author: str  # a name
     text: str
+    message_id: str = field(default="", compare=False)
+    at: int = field(default=0, compare=False)  # ms, by the platform's clock
 
 
 Action = (

@@ -13,17 +13,18 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
+from core.channel import Channel
 from core.engines.base import ToolReply, ToolSpec
 from core.items import Item, Said, Take
 from core.job_tools import JobTools
 from core.messages import clean
 from core.outbox import Outbox
 from core.questions import Questions
+from core.reading import read_back
 from core.showing import Showing
-from core.store import reads, rows
+from core.store import rows
 from core.store.errors import StoreError
 from core.store.records import Delivery, DeliveryKind
 from core.store.store import Store
@@ -33,9 +34,9 @@ from core.turns import Kind, Turn
 
 log = logging.getLogger("laneway.tools")
 
-SAID_MOST = 50  # messages and files of one turn besides its answer
+DONE_MOST = 50  # things one turn does in its thread besides its answer
+READS_MOST = 100  # times that it reads there; a platform may be asked each time
 READ = 20  # messages that are read where the agent does not say how many
-READ_TEXT = 2_000  # characters of each
 QUEUED = "It waits for the main conversation."
 
 Queue = Callable[[Turn, str], Awaitable[str]]  # a request of a side answer; why not, or ""
@@ -63,7 +64,8 @@ class Seat:
     url: str
     token: str
     tools: Tools
-    said: int = 0
+    done: int = 0
+    reads: int = 0
     used: bool = False
     queued: bool = field(default=False)
 
@@ -81,6 +83,7 @@ class Tools:
     def __init__(
         self,
         store: Store,
+        channel_of: Callable[[str], Channel],
         telling: Telling,
         showing: Showing,
         outbox: Outbox,
@@ -91,6 +94,7 @@ class Tools:
     ) -> None:
         self.url = url
         self._store = store
+        self._channel_of = channel_of
         self._telling = telling
         self._showing = showing
         self._outbox = outbox
@@ -154,6 +158,7 @@ class Tools:
         try:
             given = Given(TOOLS[name], arguments)
             seat.used = True
+            _count(seat, Name(name))
             said = await self._do(seat, Name(name), given)
         except BadCall as bad:
             return ToolReply(str(bad), failed=True)
@@ -176,7 +181,8 @@ class Tools:
             case Name.SET_TITLE:
                 return await self._title(seat.turn, given.text("title"))
             case Name.READ_THREAD:
-                return await self._read(seat.turn, given.number("limit", READ, READ_MOST))
+                limit = given.number("limit", READ, READ_MOST)
+                return await read_back(self._store, self._channel_of, seat.turn, limit)
             case Name.QUEUE_FOR_MAIN:
                 return await self._queue_up(seat, given.text("request"))
             case Name.SCHEDULE | Name.WATCH:
@@ -188,14 +194,12 @@ class Tools:
                 return await self._jobs.cancel(seat.turn, number, self._taking())
 
     async def _message(self, seat: Seat, text: str) -> str:
-        self._count(seat)
         turn = seat.turn
         shown = self._showing.text(turn.lane, clean(text), DeliveryKind.NOTICE, turn=turn.id)
         return await self._sent(turn, shown)
 
     async def _file(self, seat: Seat, path: str, name: str) -> str:
         """Only a regular file inside the workspace leaves; what goes out is a copy of it."""
-        self._count(seat)
         where = Path(clean(path))
         whole = where if where.is_absolute() else seat.folder / where
         shown_as = Path(clean(name)).name or whole.name
@@ -214,7 +218,6 @@ class Tools:
         return "Sent."
 
     async def _ask(self, seat: Seat, question: str, options: Sequence[str]) -> str:
-        self._count(seat)
         chosen = await self._choice(seat, clean(question), [clean(one) for one in options])
         return f"The answer is: {chosen}" if chosen is not None else "Nobody answered in time."
 
@@ -228,7 +231,6 @@ class Tools:
 
     async def _set_up(self, seat: Seat, given: Given) -> str:
         async def confirm(question: str, options: Sequence[str]) -> str | None:
-            self._count(seat)
             return await self._choice(seat, question, options)
 
         when, prompt, request = map(given.text, ("when", "prompt", "request_id"))
@@ -246,21 +248,6 @@ class Tools:
         self._outbox.retitle(turn.lane, named)
         return "Named."
 
-    async def _read(self, turn: Turn, limit: int) -> str:
-        """What the thread's people and agents said, oldest first; without the running turn."""
-        said = await reads.messages_of_lane(self._store, turn.lane, limit)
-        over = await reads.turns_of(self._store, turn.lane, limit)
-        lines = [
-            (one.at, f"{one.person_name or one.person}: {one.text}")
-            for one in said
-            if one.turn != turn.id and one.text.strip()
-        ]
-        lines += [(one.ended_at or 0, f"agent: {one.answer}") for one in over if one.answer]
-        newest = sorted(lines)[-limit:]
-        if not newest:
-            return "Nothing was said here before."
-        return "\n\n".join(f"[{_when(at)}] {_short(text)}" for at, text in newest)
-
     async def _queue_up(self, seat: Seat, request: str) -> str:
         assert self._queue is not None, "begin comes before the first turn"
         if seat.queued:
@@ -272,11 +259,6 @@ class Tools:
 
     # Inside -------------------------------------------------------------------------------
 
-    def _count(self, seat: Seat) -> None:
-        if seat.said >= SAID_MOST:
-            raise BadCall(f"A turn can send {SAID_MOST} messages and files besides its answer.")
-        seat.said += 1
-
     def _token(self, name: str) -> str:
         return f"{name}.{hmac.new(self._key, name.encode(), hashlib.sha256).hexdigest()}"
 
@@ -285,13 +267,20 @@ class Tools:
         return self._take
 
 
+def _count(seat: Seat, name: Name) -> None:
+    """What one turn does is bounded, whichever tools it does it with."""
+    if name in (Name.READ_THREAD, Name.LIST_JOBS):
+        if seat.reads >= READS_MOST:
+            raise BadCall(f"A turn can read here {READS_MOST} times.")
+        seat.reads += 1
+        return
+    if seat.done >= DONE_MOST:
+        raise BadCall(
+            f"A turn can do {DONE_MOST} things in its thread besides its answer: messages, files, "
+            "questions, titles, jobs and requests, all together."
+        )
+    seat.done += 1
+
+
 def _is_file(said: Said) -> bool:
     return any(one.kind is DeliveryKind.FILE for one in said.deliveries)
-
-
-def _when(at: int) -> str:
-    return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= READ_TEXT else f"{text[:READ_TEXT]}… ({len(text)} characters)"

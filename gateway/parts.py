@@ -92,7 +92,7 @@ def assemble(
     listed = PriceList(settings.home, set(EngineName), clock.monotonic)
     job_tools = make_job_tools(basis, voices.showing)
     tools = Tools(
-        store, voices.telling, voices.showing, outbox, voices.questions, job_tools,
+        store, basis.channel, voices.telling, voices.showing, outbox, voices.questions, job_tools,
         settings.home / OUTGOING, tools_url,
     )  # fmt: skip
     runner = make_runner(basis, voices, make_turn_life(basis, outbox, voices, tools, listed))

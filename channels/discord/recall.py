@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from channels.discord.content import Me
+from channels.discord.content import Me, snowflake, time_of
 from channels.discord.errors import ApiError, translate
 from channels.discord.events import Reading, read_message
 from channels.discord.places import Kind, Places, Spot
@@ -34,7 +34,9 @@ class Recalling:
         if me is None:
             raise NotSent("Discord has not told yet who we are")
         try:
-            found = await self._rest.logs_from(address.thread, action.most, before=action.before)
+            found = await self._rest.logs_from(
+                address.thread, action.most, before=action.before or None
+            )
         except ApiError as error:
             raise translate(error, thread=True) from None
         last = sorted(
@@ -66,15 +68,18 @@ class Recalling:
 
 def _said(raw: Json, spot: Spot, reading: Reading, ours: bool = False) -> Said | None:
     try:
+        number = snowflake(raw, "id")
+        at = time_of(int(number))
         one = read_message(raw, spot, reading)
         if one is None:
             author = maybe(raw, "author") or {}
             mine = ours and string(author, "id") == reading.me.id
-            return Said("you", string(raw, "content")) if mine and raw.get("content") else None
+            words = string(raw, "content") if mine else ""
+            return Said("you", words, number, at) if words else None
     except Malformed as error:
         log.debug("discord: a message of a thread cannot be read: %s", error)
         return None
     files = [f"[file {file.name}]" for file in one.files]
     quote = one.quote.text if one.quote is not None and one.quote.forwarded else ""
     text = "\n".join(filter(None, (one.text, quote, *files)))
-    return Said(one.sender_name, text) if text else None
+    return Said(one.sender_name, text, number, at) if text else None

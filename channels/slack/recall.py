@@ -8,7 +8,16 @@ from __future__ import annotations
 import logging
 
 from channels.slack.events import Me, Reading, message
-from channels.slack.fields import Json, Malformed, maybe, maybe_stamp, objects, order, string
+from channels.slack.fields import (
+    Json,
+    Malformed,
+    maybe,
+    maybe_stamp,
+    milliseconds,
+    objects,
+    order,
+    string,
+)
 from channels.slack.names import Names
 from channels.slack.text import mentioned_in, read
 from channels.slack.web import Web
@@ -51,7 +60,7 @@ class Recalling:
                 REPLIES,
                 channel=action.address.chat,
                 ts=action.address.thread,
-                latest=action.before,
+                latest=action.before or None,
                 limit=PAGE,
                 cursor=cursor or None,
             )
@@ -62,6 +71,8 @@ class Recalling:
                 raise Refused(f"Slack's history has an odd shape: {error}") from None
             if not cursor:
                 break
+        if not action.before:
+            return found
         return [one for one in found if order(str(one["ts"])) < order(action.before)]
 
 
@@ -74,11 +85,16 @@ def _said(fields: Json, chat: str, reading: Reading, ours: bool = False) -> Said
     if one is None:
         mine = ours and string(fields, "user") == reading.me.user
         words = read(string(fields, "text"), reading.me.user, reading.name_of).text if mine else ""
-        return Said("you", words) if words else None
+        return _told("you", words, fields) if words else None
     files = [f"[file {file.name}]" for file in one.files]
     quote = one.quote.text if one.quote is not None else ""
     text = "\n".join(filter(None, (one.text, quote, *files)))
-    return Said(one.sender_name, text) if text else None
+    return _told(one.sender_name, text, fields) if text else None
+
+
+def _told(author: str, text: str, fields: Json) -> Said:
+    ts = str(fields["ts"])
+    return Said(author, text, ts, milliseconds(ts))
 
 
 def _named(found: list[Json]) -> list[str]:

@@ -289,6 +289,49 @@ async def test_one_turn_cannot_flood_its_thread(tmp_path: Path) -> None:
         finish(run)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("set_title", {"title": "more"}),
+        ("schedule", {"when": "in 20m", "prompt": "look"}),
+        ("watch", {"what": "url https://example.org changed", "when": "every 1h", "prompt": "x"}),
+        ("cancel_job", {"id": 1}),
+        ("send_file", {"path": "x"}),
+        ("ask_person", {"question": "?", "options": ["a", "b"]}),
+    ],
+)
+async def test_whatever_a_turn_does_in_its_thread_counts_as_one_of_so_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: dict[str, object]
+) -> None:
+    monkeypatch.setattr("core.tools.DONE_MOST", 2)
+    async with Scene(tmp_path, LANEWAY_AGENT_JOBS="allow") as scene:
+        run = await working(scene)
+        await tools(run).call("send_message", {"text": "one"})
+        job = await tools(run).call("schedule", {"when": "in 30m", "prompt": "two"})
+        assert not job.failed
+        third = await tools(run).call(name, arguments)
+        assert third.failed
+        assert "2 things" in third.text
+        assert not (await tools(run).call("list_jobs", {})).failed  # nothing is done by looking
+        finish(run)
+        await scene.until(lambda: scene.parts.runner.view("main") is None)
+        again = await working(scene)
+        assert not (await tools(again).call("send_message", {"text": "a turn of its own"})).failed
+        finish(again)
+
+
+async def test_reading_is_bounded_as_well_and_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.tools.READS_MOST", 2)
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        read = [await tools(run).call("read_thread", {}) for _ in range(3)]
+        assert [reply.failed for reply in read] == [False, False, True]
+        assert not (await tools(run).call("send_message", {"text": "still"})).failed
+        finish(run)
+
+
 async def test_a_side_answer_only_reads_and_hands_over_one_request(tmp_path: Path) -> None:
     engine = PuppetEngine(Abilities(resume=True, side=True))
     async with Scene(tmp_path, engine) as scene:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from channels.discord.content import Me
+from channels.discord.content import Me, time_of
 from core.channel import NotSent, Recall, Said
 from core.messages import Address
 from tests.channels.discord.conftest import Discord
@@ -39,6 +39,18 @@ async def test_a_thread_that_hangs_on_no_message_has_no_root(discord: Discord) -
     discord.fake.user_says("first", user=ANA, channel=thread, tell=False)
     mention = discord.fake.user_says("well?", channel=thread, tell=False)
     assert await recalled(discord, thread, mention["id"]) == [Said("Ana", "first")]
+
+
+async def test_without_a_message_it_tells_all_so_far_and_where_and_when_each_stands(
+    discord: Discord,
+) -> None:
+    thread = discord.fake.opens_thread("a matter", announce=False)
+    first = discord.fake.user_says("first", user=ANA, channel=thread, tell=False)
+    last = discord.fake.user_says("last", user=BEN, channel=thread, tell=False)
+    said = await recalled(discord, thread, "")
+    assert said == [Said("Ana", "first"), Said("Ben", "last")]
+    assert [one.message_id for one in said] == [first["id"], last["id"]]
+    assert [one.at for one in said] == [time_of(int(one["id"])) for one in (first, last)]
 
 
 async def test_a_post_of_a_forum_begins_with_its_text(discord: Discord) -> None:

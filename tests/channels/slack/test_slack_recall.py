@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from channels.slack.fields import milliseconds
 from core.channel import RateLimited, Recall, Said, SendError, Uncertain
 from core.messages import Address
 from tests.channels.slack.conftest import Slack
@@ -33,6 +34,17 @@ async def test_it_tells_how_the_thread_began_and_what_was_said_last(slack: Slack
     said = await recalled(slack, root, mention, 3)
     assert said[0] == Said("Ben", "the build is [red](https://ci.test) & @Ana knows")
     assert said[1:] == [Said("Ana", f"reply {n}") for n in (12, 13, 14)]
+
+
+async def test_without_a_message_it_tells_all_so_far_and_where_and_when_each_stands(
+    slack: Slack,
+) -> None:
+    root = says(slack, "root", BEN)
+    last = says(slack, "the last word", thread=root)
+    said = await recalled(slack, root, "")
+    assert said == [Said("Ben", "root"), Said("Ana", "the last word")]
+    assert [one.message_id for one in said] == [root, last]
+    assert [one.at for one in said] == [milliseconds(root), milliseconds(last)]
 
 
 async def test_our_own_words_are_told_only_where_they_began_the_thread(slack: Slack) -> None:
