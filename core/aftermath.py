@@ -18,6 +18,7 @@ from core.engines.base import (
     Started,
     SteerSettled,
     Text,
+    ToolEnded,
     ToolStarted,
 )
 from core.health import REFUSED, Case, Health
@@ -97,7 +98,7 @@ def has_effect(event: Event) -> bool:
     match event:
         case Text(delta):
             return bool(delta.strip())
-        case ToolStarted() | FileMade() | ApprovalAsked():
+        case ToolStarted() | ToolEnded() | FileMade() | ApprovalAsked():
             return True
         case SteerSettled(taken=taken):
             return taken

@@ -59,6 +59,7 @@ class Ear:
 
     meter: Meter = field(default_factory=Meter)  # of the session's total cost
     calls: dict[str, dict[str, Any]] = field(default_factory=dict)  # open tool calls
+    _ended: dict[str, None] = field(default_factory=dict)  # calls, the newest last
     _tokens: tuple[int, int] = (0, 0)
     _speech: Speech = field(default_factory=Speech)
     _files: int = 0
@@ -99,7 +100,8 @@ class Ear:
         number = name(update.get("toolCallId"))
         known = number in self.calls
         over = update.get("status") in ("completed", "failed")
-        if not known and over and update.get("sessionUpdate") == "tool_call_update":
+        late = over and not known and update.get("sessionUpdate") == "tool_call_update"
+        if late and (not number or number in self._ended):
             return  # an afterthought about a call that has ended
         self._remember(number, update)
         call = self.calls[number]
@@ -109,6 +111,7 @@ class Ear:
             yield ToolStarted(number, title)
         if over:
             del self.calls[number]
+            self._keep_ended(number)
             yield ToolEnded(number, title, failed=update.get("status") == "failed")
 
     def _remember(self, number: str, update: Json) -> None:
@@ -123,6 +126,12 @@ class Ear:
         self.calls.setdefault(number, {}).update(told)
         while len(self.calls) > OPEN_CALLS:
             del self.calls[next(iter(self.calls))]
+
+    def _keep_ended(self, number: str) -> None:
+        """Some agents tell of a call only when it is over: that is news, what follows is not."""
+        self._ended[number] = None
+        while len(self._ended) > OPEN_CALLS:
+            del self._ended[next(iter(self._ended))]
 
     def mention(self, call: Json) -> Iterator[Event]:
         """A tool call that a question tells of; some agents tell of it only there."""

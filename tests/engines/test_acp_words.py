@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.aftermath import has_effect
 from core.engines.acp_hearing import (
     FILES_MOST,
     OPEN_CALLS,
@@ -235,6 +236,32 @@ def test_a_tool_that_is_over_at_once() -> None:
     update = {"sessionUpdate": "tool_call", "toolCallId": "1", "kind": "read"}
     events = hear({**update, "status": "completed"})
     assert events == [ToolStarted("1", "read"), ToolEnded("1", "read")]
+
+
+def test_a_tool_that_is_told_of_only_when_it_is_over_was_at_work() -> None:
+    """And what is said of it once more is no second one."""
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "title": "Write a"}
+    events = hear(
+        {**update, "status": "completed"},
+        {**update, "status": "completed", "title": "Wrote a"},
+        {**update, "toolCallId": "2", "status": "failed"},
+    )
+    assert events == [
+        ToolStarted("1", "Write a"),
+        ToolEnded("1", "Write a"),
+        ToolStarted("2", "Write a"),
+        ToolEnded("2", "Write a", failed=True),
+    ]
+    assert all(map(has_effect, events))
+
+
+def test_tools_that_ended_do_not_fill_the_memory() -> None:
+    ear = Ear()
+    done = {"sessionUpdate": "tool_call_update", "status": "completed"}
+    for number in range(OPEN_CALLS * 2):
+        list(ear.hear({**done, "toolCallId": str(number)}))
+    assert len(ear._ended) == OPEN_CALLS
+    assert ear.calls == {}
 
 
 def test_tools_that_never_end_do_not_fill_the_memory() -> None:

@@ -16,6 +16,7 @@ from core.engines.base import (
     Finished,
     Started,
     Text,
+    ToolEnded,
     ToolStarted,
     Unsent,
     Usage,
@@ -153,9 +154,11 @@ async def test_the_cap_of_a_turn_holds_for_all_its_tries_together(tmp_path: Path
         assert any("$0.55" in text for text in scene.texts())
 
 
-@pytest.mark.parametrize("effect", [Text("I began"), ToolStarted("1", "rm -r build")])
+@pytest.mark.parametrize(
+    "effect", [Text("I began"), ToolStarted("1", "rm -r build"), ToolEnded("1", "rm -r build")]
+)
 async def test_what_had_an_effect_is_not_tried_again(
-    tmp_path: Path, effect: Text | ToolStarted
+    tmp_path: Path, effect: Text | ToolStarted | ToolEnded
 ) -> None:
     async with Scene(tmp_path) as scene:
         await scene.says("hello")
