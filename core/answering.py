@@ -25,7 +25,7 @@ from core.items import Item
 from core.lanes import Hold, LaneView
 from core.messages import Message, Part
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
-from core.store import jobs, reads, rows
+from core.store import jobs, reads, rows, web
 from core.store.records import (
     ALL_LANES,
     ENGINE_SCOPE,
@@ -116,7 +116,7 @@ class Answering:
             here = replace(here, jobs=await self._jobs(lane, person, spoken))
         if spoken.name in commands.MONEY:
             here = replace(here, budgets=self._budgets(lane, person, here))
-        return commands.answer(Ask(spoken.name, spoken.args, person, here))
+        return _recorded(commands.answer(Ask(spoken.name, spoken.args, person, here)), person, here)
 
     def pressed(self, identity: str, lane: LaneRow, answer: Answer, message_id: str) -> Item:
         """The same by a button: the message with the buttons becomes the answer."""
@@ -301,6 +301,14 @@ def _engines(pauses: Mapping[str, PauseRow]) -> dict[str, EnginePause]:
     return {
         scope.removeprefix(ENGINE_SCOPE): EnginePause(row.reason, row.until)
         for scope, row in pauses.items()
+def _recorded(answer: Answer, person: Person, here: Situation) -> Answer:
+    """With its act as a row, so that both are stored or none."""
+    if (act := answer.act) is None:
+        return answer
+    row = web.act(here.now, person.id, act.act, act.about, act.detail)
+    return replace(answer, rows=(*answer.rows, row))
+
+
         if scope.startswith(ENGINE_SCOPE)
     }
 

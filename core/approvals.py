@@ -25,7 +25,7 @@ from core.engines.base import Approvals as Mode
 from core.folders import resolved
 from core.items import Item, Take
 from core.showing import Showing
-from core.store import reads, rows
+from core.store import reads, rows, web
 from core.store.errors import StoreError
 from core.store.records import (
     ApprovalRow,
@@ -307,6 +307,10 @@ class Approvals:
             written.append(rows.always_rule(rule))
         log.info(
             "approval %d of turn %d in %s, command %s: %s%s by %s",
+        if by:
+            word = "approval.always" if always else f"approval.{state.value}"
+            detail = f"turn {row.turn}, command {row.hash[: cards.HASH_SHOWN]}"
+            written.append(web.act(now, by, word, row.lane, detail))
             row.id,
             row.turn,
             row.lane,

@@ -354,8 +354,8 @@ class Intake:
             self._door.show(message, answered.private)
         else:
             self._door.say(message, wording.TAKEN_PRESS)
-        if answered.answer.note:
-            log.info("%s", answered.answer.note)
+        if answered.answer.act:
+            log.info("%s", answered.answer.act.told(person.id))
         if answered.answer.title:
             self.ground.says.retitle(lane.id, answered.answer.title)
         if answered.answer.jobs:

@@ -22,7 +22,7 @@ from core.messages import Press
 from core.people import Person
 from core.prompt import CONTINUE_NOTE
 from core.showing import Action
-from core.store import budgets, reads, rows
+from core.store import budgets, reads, rows, web
 from core.store.records import ButtonRow, LaneRow, MessageRow, PlaceRow, TurnRow
 from core.turns import (
     Arrived,
@@ -207,8 +207,8 @@ class Pressing:
         told = await self._take("Saved.", item)
         if told and answer.jobs:
             self.ground.jobs_changed()
-        if told and answer.note:
-            log.info("%s", answer.note)
+        if told and answer.act:
+            log.info("%s", answer.act.told(pressed.person.id))
         return told
 
     async def _allow(self, pressed: Pressed) -> str:
@@ -220,10 +220,11 @@ class Pressing:
         row = rows.place(PlaceRow(place, pressed.lane.title, now, person.id))
         text = "Members may talk to me here now. Mention me to begin."
         told = await self._take(
+        act = web.act(now, person.id, "place.allowed", place, pressed.lane.title)
             "Allowed.",
             Item(
                 press.identity,
-                rows=(row,),
+                rows=(row, act),
                 deliveries=self.ground.showing.text(pressed.lane.id, text, target=press.message_id),
             ),
         )

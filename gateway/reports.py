@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from core.items import Item, Take
 from core.lanes import LaneView, Phase
 from core.messages import Part
 from core.people import People
-from core.store import reads, rows
+from core.store import reads, rows, web
 from core.store.records import (
     Delivery,
     DeliveryKind,
@@ -27,7 +28,10 @@ from core.store.records import (
     PersonRow,
     TurnRow,
 )
+from core.store.rows import Row
 from core.store.store import Reader, Store
+from core.wording import count
+from gateway.control import OWNER
 
 Json = dict[str, Any]
 LATEST = 200  # turns that a listing shows
@@ -254,6 +258,7 @@ class Reports:
     async def _release(self, _: Mapping[str, Any]) -> Json:
         turns, deliveries = await self._runner.release()
         await self._released()
+        await self._store.save(released(self._store.clock.now(), turns, deliveries))
         return {"turns": turns, "deliveries": deliveries}
 
     async def _pair(self, request: Mapping[str, Any]) -> Json:
@@ -261,13 +266,23 @@ class Reports:
         return await pair(self._store, self._people, code, self._runner.take)
 
 
-async def pair(store: Store, known: People, code: str, take: Take | None = None) -> Json:
+def released(now: int, turns: int, deliveries: int) -> Row:
+    """That the owner let go of what a restored backup held back."""
+    let_go = f"{count(turns, 'turn')}, {count(deliveries, 'message')}"
+    return web.act(now, OWNER, "backup.released", "", let_go)
+
+
+async def pair(
+    store: Store, known: People, code: str, take: Take | None = None, by: str = OWNER
+) -> Json:
     """Let in the person who was given this code, as a member, and tell them where they asked.
 
     ``take`` sends it at once; without it, that is while the gateway is down, the next start does.
     """
-    row = await known.waiting(store, code, store.clock.now())
-    written = (rows.person(row), rows.remove_pairing(row.id))
+    now = store.clock.now()
+    row = replace(await known.waiting(store, code, now), added_by=by)
+    act = web.act(now, by, "person.let_in", row.id, row.name)
+    written = (rows.person(row), rows.remove_pairing(row.id), act)
     told = await _welcome(store, row)
     if take is not None:
         await take(Item(rows=written, deliveries=told))

@@ -156,6 +156,20 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """What an admin did by a command, for the audit page and the log; never a secret in it."""
+
+    act: str  # a word like engine.paused
+    about: str = ""  # a lane, an engine, a job, ...
+    detail: str = ""  # plain words
+
+    def told(self, person: str) -> str:
+        """A line of the log."""
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.act}: {self.about}{detail} by {person}"
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a command does and says. Without text the runner's notice is the answer."""
 
@@ -170,7 +184,7 @@ class Answer:
     reload: bool = False  # people or places changed
     jobs: bool = False  # jobs changed
     budget: Change | None = None  # of the caps on money
-    note: str = ""  # for the log, once it is stored
+    act: Act | None = None  # of an admin; stored in the same commit, then logged
 
     @property
     def private(self) -> bool:

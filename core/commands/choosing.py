@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from core import folders
 from core.cards import HASH_SHOWN, visible
-from core.commands.base import Answer, Ask
+from core.commands.base import Act, Answer, Ask
 from core.engines.base import Approvals
 from core.messages import Style
 from core.showing import Action, Choice
@@ -115,7 +115,8 @@ def engine(ask: Ask) -> Answer:
         written += [rows.lane_setting(lane, "model", ""), rows.lane_setting(lane, "effort", "")]
         text += " Model and effort are its defaults again."
     event = Configured(lane, typed, here.facts.folder, here.facts)
-    return Answer(text, rows=tuple(written), event=event)
+    act = Act("engine.chosen", lane, typed)
+    return Answer(text, rows=tuple(written), event=event, act=act)
 
 
 def model(ask: Ask) -> Answer:
@@ -183,8 +184,8 @@ def approvals(ask: Ask) -> Answer:
         return _revoked(ask, number.strip())
     if typed not in tuple(Approvals):
         return _unknown("approvals", typed, tuple(Approvals))
-    note = f"{here.lane.id}: approvals set to {typed} by {ask.person.id}"
-    return replace(_saved(ask, "approvals", typed), note=note)
+    act = Act("approvals.set", here.lane.id, typed)
+    return replace(_saved(ask, "approvals", typed), act=act)
 
 
 def _rules(rules: Sequence[RuleRow], works_in: str) -> tuple[str, tuple[Choice, ...]]:
@@ -233,12 +234,12 @@ def _revoked(ask: Ask, typed: str) -> Answer:
             f"Nothing that is always allowed here has that number.{none}{listed}", choices=offered
         )
     left, offered = _rules([one for one in rules if one is not rule], ask.here.works_in)
-    lane, person = ask.here.lane.id, ask.person.id
+    detail = f"rule {rule.id}, command {rule.hash[:HASH_SHOWN]}"
     return Answer(
         f"I ask again before this here: {_rule(rule)}.{left}",
         rows=(rows.revoke_rule(rule.id, ask.here.now),),
         choices=offered,
-        note=f"{lane}: rule {rule.id} for command {rule.hash[:HASH_SHOWN]} revoked by {person}",
+        act=Act("rule.revoked", ask.here.lane.id, detail),
     )
 
 
@@ -266,6 +267,7 @@ def workspace(ask: Ask) -> Answer:
             event=Configured(
                 lane, here.values.engine, folders.claim("", here.values.shared), here.facts
             ),
+            act=Act("workspace.chosen", lane, DEFAULT),
         )
     if here.folder.path is None:
         return Answer(here.folder.problem or "That folder cannot be used.")
@@ -274,6 +276,7 @@ def workspace(ask: Ask) -> Answer:
         f"Workspace of this thread: {plain(path)}, from the next turn.",
         rows=(rows.lane_setting(lane, "workspace", path),),
         event=Configured(lane, here.values.engine, path, here.facts),
+        act=Act("workspace.chosen", lane, path),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from core import engine_words as words
 from core import usage
 from core.budget_words import caps
-from core.commands.base import Answer, Ask, Shown, Situation
+from core.commands.base import Act, Answer, Ask, Shown, Situation
 from core.showing import Action, Choice
 from core.store import rows
 from core.store.records import ALL_LANES, ENGINE_SCOPE
@@ -126,6 +126,7 @@ def pause(ask: Ask) -> Answer:
             "Paused: nothing new starts in this thread, and messages are kept. "
             "/resume lets them run." + _others(ask),
             event=PauseAsked(lane=here.lane.id, facts=here.facts),
+            act=Act("thread.paused", here.lane.id),
         )
     if typed == "all":
         return Answer(
@@ -133,6 +134,7 @@ def pause(ask: Ask) -> Answer:
             "/resume all lets them run." + _others(ask),
             rows=(rows.pause(ALL_LANES, words.BY_ADMIN, here.now),),
             event=PauseAsked(),
+            act=Act("all.paused"),
         )
     if typed in here.engines:
         why = EnginePause(words.BY_ADMIN)
@@ -141,7 +143,7 @@ def pause(ask: Ask) -> Answer:
             f"/resume {plain(typed)} lets them run.",
             rows=(rows.pause(f"{ENGINE_SCOPE}{typed}", why.reason, here.now),),
             event=PauseAsked(engine=typed, why=why),
-            note=f"{typed} paused by {ask.person.id}",
+            act=Act("engine.paused", typed),
         )
     return Answer(
         "Write /pause for this thread, /pause all for every thread, or /pause and the name of an "
@@ -156,6 +158,7 @@ def resume(ask: Ask) -> Answer:
         return Answer(
             f"This thread goes on.{still}{_others(ask)}",
             event=ResumeAsked(lane=here.lane.id, facts=here.facts),
+            act=Act("thread.resumed", here.lane.id),
             choices=_resumable(here, (here.values.engine,)),
         )
     if typed == "all":
@@ -163,6 +166,7 @@ def resume(ask: Ask) -> Answer:
             "All threads go on, except those that are paused by themselves." + _others(ask),
             rows=(rows.resume(ALL_LANES),),
             event=ResumeAsked(),
+            act=Act("all.resumed"),
             choices=_resumable(here, here.paused_engines),
         )
     if typed in here.paused_engines:
@@ -170,7 +174,7 @@ def resume(ask: Ask) -> Answer:
             f"{plain(typed)} goes on, and what waited for it runs now.",
             rows=(rows.resume(f"{ENGINE_SCOPE}{typed}"),),
             event=ResumeAsked(engine=typed),
-            note=f"{typed} resumed by {ask.person.id}",
+            act=Act("engine.resumed", typed),
         )
     if typed in here.engines:
         return Answer(f"{plain(typed)} is not paused.")

@@ -459,6 +459,7 @@ def tidy(now: int) -> tuple[Row, ...]:
     old = {"before": now - KEPT, "limit": TIDIED_AT_ONCE}
     day = datetime.fromtimestamp((now - KEPT) / 1000, UTC).date().isoformat()
     return (
+ACTS_KEPT = 365 * 24 * 3600 * 1000  # ms; what admins did
         ("tidy.seen", old),
         ("tidy.buttons", old),
         ("tidy.unreadable", old),
@@ -468,3 +469,4 @@ def tidy(now: int) -> tuple[Row, ...]:
         ("tidy.spent", {"day": day, "limit": TIDIED_AT_ONCE}),
         ("tidy.pairings", {"before": now}),
     )
+        ("audit.tidy", {"before": now - ACTS_KEPT}),

@@ -80,10 +80,6 @@ def act(at: int, person: str, act: str, about: str = "", detail: str = "") -> Ro
     return "audit.save", {"at": at, "person": person, "act": act, "about": about, "detail": detail}
 
 
-def tidy_acts(before: int) -> Row:
-    return "audit.tidy", {"before": before}
-
-
 async def signed_in(store: Reader, ident: str) -> Signin | None:
     found = await store.fetch("signin.one", id=ident)
     return Signin(**found[0]) if found else None
@@ -97,6 +93,15 @@ async def links(store: Reader) -> list[Link]:
     return [Link(**row) for row in await store.fetch("link.list")]
 
 
-async def acts(store: Reader, before: int, limit: int) -> list[Act]:
-    """The newest acts with an id below ``before``, newest first."""
-    return [Act(**row) for row in await store.fetch("audit.page", before=before, limit=limit)]
+async def acts(
+    store: Reader, before: int, limit: int, person: str = "", act: str = ""
+) -> list[Act]:
+    """The newest acts with an id below ``before``, newest first; of one person or one kind."""
+    found = await store.fetch("audit.page", before=before, limit=limit, person=person, act=act)
+    return [Act(**row) for row in found]
+
+
+async def actors(store: Reader) -> tuple[list[str], list[str]]:
+    """Whoever did something that is still known, and the kinds of it."""
+    people = [row["person"] for row in await store.fetch("audit.people")]
+    return people, [row["act"] for row in await store.fetch("audit.kinds")]

@@ -88,9 +88,11 @@ def turns(options: argparse.Namespace) -> int:
 async def _release(store: Store, _: People) -> Any:
     """While the gateway is down the next start lets everything run and go out."""
     from core.store import reads, rows
+    from gateway.reports import released
 
     turns, deliveries = await reads.held_turns(store), await reads.deliveries_held(store)
-    await store.save(*rows.release())
+    let_go = released(store.clock.now(), len(turns), len(deliveries))
+    await store.save(*rows.release(), let_go)
     return {"turns": len(turns), "deliveries": len(deliveries)}
 
 

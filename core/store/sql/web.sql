@@ -42,4 +42,12 @@ VALUES (:at, :person, :act, :about, :detail);
 DELETE FROM audit WHERE at < :before;
 
 -- name: audit.page
-SELECT * FROM audit WHERE id < :before ORDER BY id DESC LIMIT :limit;
+SELECT * FROM audit WHERE id < :before AND (:person = '' OR person = :person)
+    AND (:act = '' OR act = :act)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: audit.people
+SELECT DISTINCT person FROM audit ORDER BY person;
+
+-- name: audit.kinds
+SELECT DISTINCT act FROM audit ORDER BY act;
