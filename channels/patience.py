@@ -8,8 +8,8 @@ from typing import Any
 from core.clock import Clock
 
 
-async def within(clock: Clock, task: asyncio.Task[Any], seconds: float) -> bool:
-    """Whether a task ends in this time; it is not touched when it does not."""
+async def within(clock: Clock, task: asyncio.Future[Any], seconds: float) -> bool:
+    """Whether a task or future ends in this time; it is not touched when it does not."""
     async with asyncio.TaskGroup() as group:
         timer = group.create_task(clock.sleep(seconds), name="patience")
         try:

@@ -34,17 +34,23 @@ class Opened:
 
 
 @asynccontextmanager
-async def telegram(clock: Clock, *, token: str, api_base: str) -> AsyncIterator[Opened]:
+async def telegram(
+    clock: Clock, *, token: str, api_base: str, posted_to: str = "", hook_secret: str = ""
+) -> AsyncIterator[Opened]:
     from channels.telegram.adapter import TelegramChannel
+    from channels.telegram.webhook import Posting
 
-    async with TelegramChannel(token, clock, api_base) as channel:
+    posting = Posting(posted_to, hook_secret) if posted_to else None
+    async with TelegramChannel(token, clock, api_base, posting=posting) as channel:
         yield Opened(channel, channel.menu)
 
 
-async def check_telegram(*, token: str, api_base: str) -> Sequence[Finding]:
+async def check_telegram(
+    *, token: str, api_base: str, posted_to: str = "", hook_secret: str = ""
+) -> Sequence[Finding]:
     from channels.telegram.setup import check
 
-    return await check(token, api_base)
+    return await check(token, api_base, posted_to)
 
 
 @asynccontextmanager

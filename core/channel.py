@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from core.messages import Address, FileRef, Incoming, Keyboard, Part, Receipt
 
@@ -334,3 +335,42 @@ class Channel(Protocol):
 
     async def fetch(self, file: FileRef, target: Path) -> None:
         """Download a file of a received message to ``target``."""
+
+
+class Took(StrEnum):
+    """What became of something that a platform posted to us."""
+
+    STORED = "stored"  # or it means nothing to us
+    NOT_OURS = "not ours"  # its secret or signature is wrong
+    NO_SENSE = "no sense"  # it is not what the platform posts
+    LATER = "later"  # it could not be stored in time; the platform is to post it again
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a post. ``text`` is what the platform wants to read, if anything."""
+
+    took: Took
+    text: str = ""
+    again_after: int = 0  # seconds, of LATER
+
+
+class Hook(Protocol):
+    """Where a platform posts what happened, instead of being asked for it.
+
+    ``headers`` have lower-case names. The channel checks the platform's own secret or signature.
+    """
+
+    def lets_in(self, headers: Mapping[str, str]) -> bool:
+        """Whether the body may be read at all, as far as the headers tell."""
+
+    async def posted(self, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Take one post; returns once what it tells is durable, or will not be soon."""
+
+
+@runtime_checkable
+class Hooked(Protocol):
+    """A channel that may be posted to; ``hook`` is None in a mode in which nothing is."""
+
+    @property
+    def hook(self) -> Hook | None: ...

@@ -9,17 +9,14 @@ from channels.registry import Wanted
 from core.people import Lists
 from gateway.config import Settings
 from gateway.control import OWNER
+from gateway.settings_table import TelegramMode
 
 
 def wanted_channels(settings: Settings) -> list[Wanted]:
     """The platforms that the settings name; the local channel is always there."""
     wanted = []
     if settings.telegram_token:
-        options = {
-            "token": settings.telegram_token.reveal(),
-            "api_base": settings.telegram_api_base,
-        }
-        wanted.append(Wanted("telegram", options))
+        wanted.append(Wanted("telegram", _telegram_options(settings)))
     if settings.slack_bot_token and settings.slack_app_token:
         slack: dict[str, object] = {
             "bot_token": settings.slack_bot_token.reveal(),
@@ -32,6 +29,17 @@ def wanted_channels(settings: Settings) -> list[Wanted]:
     if settings.discord_token:
         wanted.append(Wanted("discord", _discord_options(settings)))
     return wanted
+
+
+def _telegram_options(settings: Settings) -> dict[str, object]:
+    options: dict[str, object] = {
+        "token": settings.telegram_token.reveal(),
+        "api_base": settings.telegram_api_base,
+    }
+    if settings.telegram_mode is TelegramMode.WEBHOOK:
+        options["posted_to"] = f"{settings.web_url}/hooks/telegram"
+        options["hook_secret"] = settings.telegram_webhook_secret.reveal()
+    return options
 
 
 def _ids(channel: str, named: frozenset[str]) -> frozenset[str]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.settings_table import Settings, SlackMode, TelegramMode, table
+from gateway.settings_table import Settings, SlackMode, table
 
 UNUSED = frozenset(
     {
-        *("slack_signing_secret", "telegram_webhook_secret"),
+        "slack_signing_secret",
         *("web_url", "trusted_proxies", "admin_emails"),
         *("member_emails", "signin_limits", "smtp", "mail_from", "metrics_token"),
     }
@@ -21,8 +21,6 @@ UNUSED = frozenset(
 
 def missing_here(settings: Settings) -> Iterator[str]:
     """What is asked for and not part of this version, so that the gateway could not do its work."""
-    if settings.telegram_mode is TelegramMode.WEBHOOK:
-        yield "LANEWAY_TELEGRAM_MODE=webhook is not part of this version: set poll"
     if settings.slack_mode is SlackMode.WEBHOOK:
         yield "LANEWAY_SLACK_MODE=webhook is not part of this version: set socket"
 

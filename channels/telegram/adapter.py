@@ -24,6 +24,7 @@ from channels.telegram.fields import Json, Malformed, as_object, string
 from channels.telegram.files import Source, copy, download
 from channels.telegram.polling import Hooks, Poller
 from channels.telegram.setup import Menu, hints
+from channels.telegram.webhook import Posting, Webhook
 from channels.telegram.wire import Wire, trust_of
 from core.channel import (
     Action,
@@ -31,6 +32,7 @@ from core.channel import (
     Connection,
     Done,
     FileTooBig,
+    Hook,
     Intake,
     Refused,
     Uncertain,
@@ -57,6 +59,7 @@ class TelegramChannel:
         clock: Clock,
         api_base: str = OFFICIAL,
         answer_within: float = 10.0,
+        posting: Posting | None = None,  # instead of polling
     ) -> None:
         base = api_base.rstrip("/")
         self._token = token
@@ -92,7 +95,16 @@ class TelegramChannel:
         )
         self._calls = Calls(self._bot, RECEIPTS, self.limits.file_out)
         self._menu = Menu(self._wire)
+        self._hooks = Hooks(self._known, self._up)
         self._poller: Poller | None = None
+        self._webhook: Webhook | None = None
+        if posting is not None:
+            self._webhook = Webhook(self._wire, posting, clock, self._hooks)
+
+    @property
+    def hook(self) -> Hook | None:
+        """Where Telegram posts updates; None while they are polled."""
+        return self._webhook
 
     async def __aenter__(self) -> Self:
         return self
@@ -112,7 +124,10 @@ class TelegramChannel:
 
     async def listen(self, intake: Intake) -> None:
         """Receive until cancelled."""
-        self._poller = Poller(self._wire, intake, self._clock, Hooks(self._known, self._up))
+        if self._webhook is not None:
+            await self._webhook.run(intake)
+            return
+        self._poller = Poller(self._wire, intake, self._clock, self._hooks)
         try:
             await self._poller.run()
         finally:
@@ -131,8 +146,8 @@ class TelegramChannel:
         try:
             return await self._calls.do(action)
         except TokenRefused:
-            if self._poller is not None:
-                self._poller.report(Connection(TOKEN_REFUSED, fatal=True))
+            if (listening := self._webhook or self._poller) is not None:
+                listening.report(Connection(TOKEN_REFUSED, fatal=True))
             raise
 
     async def fetch(self, file: FileRef, target: Path) -> None:

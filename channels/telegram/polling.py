@@ -12,10 +12,11 @@ import random
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
+from channels.telegram.batches import Batches
 from channels.telegram.content import Me
 from channels.telegram.errors import TOKEN_REFUSED, Conflicted, TokenRefused
-from channels.telegram.fields import Json, Malformed
-from channels.telegram.updates import read, unreadable, update_id
+from channels.telegram.fields import Json
+from channels.telegram.updates import update_id
 from channels.telegram.wire import Wire
 from core.channel import Connection, Intake, NotSent, RateLimited, SendError, Uncertain
 from core.clock import Clock
@@ -27,7 +28,6 @@ LONG_POLL = 30
 BATCH = 50  # fewer than a glance asks for, so that a stop behind a full batch is seen
 GLANCE = 100
 DISK_PATIENCE = 2.0
-PARSE_PAUSES = (0.5, 1.0, 2.0)
 LEAST_PAUSE, MOST_PAUSE, TOKEN_PAUSE = 1.0, 30.0, 180.0
 CONFLICT_CALM = 60.0
 CONFLICT_POLL = 5  # long enough that another instance would come back and end it
@@ -53,6 +53,7 @@ class Poller:
         self._intake = intake
         self._clock = clock
         self._hooks = hooks
+        self._batches = Batches(intake, clock)
         self._me: Me | None = None
         self._offset: int | None = None
         self._wait = 0  # seconds the next poll may last; 0: is the connection there?
@@ -107,10 +108,10 @@ class Poller:
 
     async def _take(self, me: Me, updates: list[object], group: asyncio.TaskGroup) -> None:
         """Store a batch. What cannot be read is stored as such and tried again beside the loop."""
-        batch, failed = self._read(me, updates)
+        batch, failed = self._batches.read(me, updates)
         if failed := [one for one in failed if repr(one) not in self._aside]:
             self._aside = {repr(one) for one in failed}
-            group.create_task(self._again(me, failed), name="telegram unreadable updates")
+            group.create_task(self._batches.again(me, failed), name="telegram unreadable updates")
         if not batch:
             return
         accepting = group.create_task(self._accept(batch), name="telegram accept")
@@ -143,33 +144,8 @@ class Poller:
             return  # the loop itself meets the same trouble, and reports it
         fresh = [one for one in updates if repr(update_id(one)) not in seen]
         seen.update(repr(update_id(one)) for one in fresh)
-        if batch := self._read(me, fresh)[0]:
+        if batch := self._batches.read(me, fresh)[0]:
             self._intake.glance(batch)
-
-    def _read(self, me: Me, updates: list[object]) -> tuple[list[Incoming], list[object]]:
-        """Each update by itself: one that is malformed holds up no other."""
-        batch: list[Incoming] = []
-        failed: list[object] = []
-        for update in updates:
-            try:
-                incoming = read(update, me, self._clock.now())
-            except Malformed as error:
-                failed.append(update)
-                incoming = unreadable(update, me, error)
-            if incoming is not None:
-                batch.append(incoming)
-        return batch, failed
-
-    async def _again(self, me: Me, failed: list[object]) -> None:
-        """Try unreadable updates again, with growing pauses, beside all others."""
-        for pause in PARSE_PAUSES:
-            await self._clock.sleep(pause)
-            left = self._read(me, failed)[1]
-            if readable := [one for one in failed if one not in left]:
-                await self._intake.accept(self._read(me, readable)[0])
-            failed = left
-        for update in failed:
-            log.info("telegram: update %s still cannot be read; it stays aside", update_id(update))
 
     async def _trouble(self, error: SendError) -> float:
         """Report what went wrong and say how long to wait."""
@@ -189,14 +165,14 @@ class Poller:
                 self._failures += 1
                 what = "cannot be reached" if isinstance(error, NotSent) else "does not answer well"
                 self.report(Connection(f"Telegram {what}: {error}"))
-                return _growing(self._failures)
+                return growing(self._failures)
 
     def _conflict(self) -> float:
         self._conflicts += 1
         self._conflict_at = self._clock.monotonic()
         self._wait = CONFLICT_POLL
         self.report(Connection(OTHER_INSTANCE))
-        return _growing(self._conflicts)
+        return growing(self._conflicts)
 
     async def _webhook(self) -> float:
         """A webhook set elsewhere keeps updates from us: take it away, keep what waits."""
@@ -208,13 +184,13 @@ class Poller:
         except SendError as error:
             self._failures += 1
             self.report(Connection(f"a webhook is set and cannot be removed: {error}"))
-            return _growing(self._failures)
+            return growing(self._failures)
         self._conflicts += 1
         self._conflict_at = self._clock.monotonic()
-        return _growing(self._conflicts)
+        return growing(self._conflicts)
 
 
-def _growing(times: int) -> float:
+def growing(times: int) -> float:
     """1 s, 2 s, 4 s … 30 s, spread a little so that many instances do not come at once."""
     pause: float = LEAST_PAUSE * 2.0 ** min(times - 1, 10)
     return min(MOST_PAUSE, pause * random.uniform(1.0, 1.2))

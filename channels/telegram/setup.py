@@ -50,32 +50,27 @@ def hints(facts: Json) -> list[str]:
     return said
 
 
-async def check(token: str, base: str) -> list[Finding]:
-    """The findings for ``laneway doctor``: token, webhook, what the bot may see."""
+async def check(token: str, base: str, posted_to: str = "") -> list[Finding]:
+    """The findings for ``laneway doctor``: token, webhook, what the bot may see.
+
+    ``posted_to``: the address of the webhook mode; empty: polling.
+    """
     base = base.rstrip("/")
     wire = Wire(token, base, trust_of(base))
     try:
-        return await _findings(wire)
+        return await _findings(wire, posted_to)
     finally:
         await wire.close()
 
 
-async def _findings(wire: Wire) -> list[Finding]:
+async def _findings(wire: Wire, posted_to: str) -> list[Finding]:
     try:
         me, facts = await wire.me()
     except SendError as error:
         fix = "check LANEWAY_TELEGRAM_TOKEN (BotFather, /token), the API base and the network"
         return [("telegram token", False, str(error), fix)]
     found: list[Finding] = [("telegram token", True, f"@{me.username} ({me.id})", "")]
-    try:
-        webhook = as_object(await wire.call("getWebhookInfo"), "getWebhookInfo")
-        url, waiting = string(webhook, "url"), integer(webhook, "pending_update_count")
-    except (SendError, Malformed) as error:
-        found.append(("telegram updates", False, str(error), "run the check again"))
-    else:
-        detail = f"a webhook is set: {url}" if url else f"polling, {waiting} updates wait"
-        fix = "the gateway removes it when it polls; stop what set it" if url else ""
-        found.append(("telegram updates", not url, detail, fix))
+    found.append(await _updates(wire, posted_to))
     privacy = bool(facts.get("can_read_all_group_messages"))
     seen = "all messages" if privacy else "only commands, replies and mentions"
     fix = "" if privacy else "BotFather, /setprivacy, Disable; then remove and add the bot again"
@@ -84,6 +79,29 @@ async def _findings(wire: Wire) -> list[Finding]:
     fix = "" if topics else "BotFather, Bot Settings, Threaded Mode"
     found.append(("telegram topics in direct chats", True, "on" if topics else "off", fix))
     return found
+
+
+async def _updates(wire: Wire, posted_to: str) -> Finding:
+    """How updates come, and whether that is how the settings want it."""
+    name = "telegram updates"
+    try:
+        webhook = as_object(await wire.call("getWebhookInfo"), "getWebhookInfo")
+        url, waiting = string(webhook, "url"), integer(webhook, "pending_update_count")
+        failed = string(webhook, "last_error_message")
+    except (SendError, Malformed) as error:
+        return (name, False, str(error), "run the check again")
+    if not posted_to:
+        detail = f"a webhook is set: {url}" if url else f"polling, {waiting} updates wait"
+        fix = "the gateway removes it when it polls; stop what set it" if url else ""
+        return (name, not url, detail, fix)
+    if url != posted_to:
+        seen = f"posted to {url}" if url else "not posted anywhere yet"
+        return (name, not url, seen, f"a start of the gateway sets {posted_to}")
+    detail = f"posted to {url}, {waiting} wait"
+    if waiting and failed:
+        fix = f"see that {url} leads to the gateway from outside, with https"
+        return (name, False, f"{detail}; the last one failed: {failed}", fix)
+    return (name, True, detail, "")
 
 
 class Menu:

@@ -21,6 +21,7 @@ from channels.telegram.updates import KINDS
 from core.channel import Uncertain
 
 Trust = ssl.SSLContext | bool
+POSTS = 10  # at once; each chat's come one after the other, so a stuck one holds up few
 _SLACK = 10.0  # seconds an answer may take beyond what the long poll asks for
 
 
@@ -83,6 +84,16 @@ class Wire:
         if not isinstance(answer, list):
             raise Uncertain("getUpdates: the answer is no list")
         return answer
+
+    async def set_webhook(self, url: str, secret: str) -> None:
+        """Updates are posted to this address; those that wait are kept."""
+        await self.call(
+            "setWebhook",
+            url=url,
+            secret_token=secret,
+            allowed_updates=list(KINDS),
+            max_connections=POSTS,
+        )
 
     async def drop_webhook(self) -> None:
         """Updates come by polling again; those that wait are kept."""

@@ -22,7 +22,7 @@ from core.clock import Clock
 from gateway.config import Settings
 from gateway.keys import Keys
 from gateway.parts import Parts
-from gateway.web import access, health, rendering
+from gateway.web import access, health, hooks, rendering
 from gateway.web.access import open_api, page, rule_of
 from gateway.web.accounts import Accounts
 from gateway.web.headers import Headers
@@ -30,7 +30,7 @@ from gateway.web.site import Site
 from gateway.web.visitor import Visitor
 
 Routes = Callable[[], list[Route]]
-AREAS: tuple[Routes, ...] = (health.routes,)
+AREAS: tuple[Routes, ...] = (health.routes, hooks.routes)
 
 
 def application(site: Site) -> Starlette:
