@@ -6,9 +6,10 @@ It decides nothing about who may talk or what a command is; it must not know pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core import wording
+from core.frozen import dataclass
 from core.ground import Ground
 from core.items import Item
 from core.messages import FileKind, Message, clean
@@ -48,12 +49,15 @@ class Arriving:
         written: list[Row] = []
         if new:
             written.append(
-                rows.new_lane(lane.id, lane.address, lane.direct, lane.title, lane.created_at)
+                rows.new_lane(
+                    lane.id, lane.address, lane.direct, lane.title, lane.created_at, lane.owner
+                )
             )
         if message.engages:
             written.append(rows.lane_engaged(lane.id, self.ground.clock.now()))
         if lane.person != message.sender:
             written.append(rows.lane_setting(lane.id, "person", message.sender))
+            written.append(rows.wrote(lane.id, message.sender))
         written += self.ground.mark(message, lane)
         if message.title and not lane.title and not new:  # a name people gave stays
             written.append(rows.lane_setting(lane.id, "title", clean(message.title)))

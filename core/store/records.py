@@ -35,7 +35,8 @@ class LaneRow:
     effort: str = ""
     approvals: str = ""
     workspace: str = ""
-    person: str = ""
+    person: str = ""  # who wrote last
+    owner: str = ""  # who began it, of a direct chat
 
     def facts(self, engine: str, folder: str) -> LaneFacts:
         """What the lane rules look at, with engine and folder as the settings resolve them."""
@@ -75,6 +76,7 @@ class TurnRow:
     tokens_in: int | None
     tokens_out: int | None
     cost: float | None
+    pressed_by: str = ""  # who wanted it to go on; "": nobody did
 
     def turn(self) -> Turn:
         """The part of it that the lane rules look at. Open questions do not outlive a process."""

@@ -7,8 +7,8 @@
 
 -- name: lane.new
 -- phase: 10
-INSERT INTO lanes (id, channel, chat, thread, direct, title, created_at)
-VALUES (:id, :channel, :chat, :thread, :direct, :title, :at)
+INSERT INTO lanes (id, channel, chat, thread, direct, title, created_at, owner)
+VALUES (:id, :channel, :chat, :thread, :direct, :title, :at, :owner)
 ON CONFLICT DO NOTHING;
 
 -- name: lane.facts
@@ -74,6 +74,19 @@ UPDATE lanes SET title = :value WHERE id = :id AND title = '';
 -- phase: 40
 -- key: id
 UPDATE lanes SET person = :value WHERE id = :id;
+
+-- name: lane.wrote
+-- phase: 11
+INSERT INTO writers (person, lane) VALUES (:person, :lane) ON CONFLICT DO NOTHING;
+
+-- name: lane.writers
+SELECT person FROM writers WHERE lane = :lane;
+
+-- name: lane.theirs
+-- Lanes that these people (a JSON array) began or have written in.
+SELECT * FROM lanes WHERE id IN (
+    SELECT id FROM lanes WHERE owner <> '' AND owner IN (SELECT value FROM json_each(:people))
+    UNION SELECT lane FROM writers WHERE person IN (SELECT value FROM json_each(:people)));
 
 -- name: lane.by_id
 SELECT * FROM lanes WHERE id = :id;
