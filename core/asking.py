@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from core import cards
+from core.attending import begun
 from core.channel import Channel
 from core.lane_ids import LOCAL
 from core.messages import Part, Style
@@ -179,7 +180,7 @@ class Asking:
 
     async def _needs_admin(self, turn: Turn, place: LaneRow) -> bool:
         """Whether only an admin may decide, and none takes part in the lane."""
-        if self._starter and not turn.origin.job:
+        if self._starter and (await begun(self._store, turn)).starter:
             return False
         here = {place.person, *await reads.people_of_lane(self._store, place.id, LOOKED_AT)}
         return here.isdisjoint(self._admins())

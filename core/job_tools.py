@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from core import job_words, watch_asking, watch_words
+from core.attending import begun
 from core.cards import in_full
 from core.clock import Clock
 from core.items import Item, Take
@@ -173,8 +174,9 @@ class JobTools:
 
     async def _may(self, turn: Turn, job: Job) -> bool:
         """A run of a job may end that job alone; a person's turn what the person may."""
-        if turn.origin.job:
-            firing = await stored.of_turn(self.store, turn.id)
+        run = (await begun(self.store, turn)).job_run
+        if run is not None:
+            firing = await stored.of_turn(self.store, run)
             return firing is not None and firing.job.id == job.id
         return job.person == turn.person or self.people.role(turn.person) is Role.ADMIN
 

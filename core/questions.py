@@ -61,7 +61,13 @@ class Questions:
         self._open: dict[str, _Open] = {}
 
     async def ask(
-        self, turn: Turn, question: str, options: Sequence[str], take: Take
+        self,
+        turn: Turn,
+        question: str,
+        options: Sequence[str],
+        take: Take,
+        *,
+        attended: bool = True,
     ) -> str | None:
         """Show it and wait; the option that was chosen, or None when nobody chose in time."""
         ident = self._new_id()
@@ -77,7 +83,7 @@ class Questions:
         asked = Item(event=turns.Asked(turn.id, turn.lane), rows=meanings, deliveries=shown)
         try:
             await take(asked)  # who does not wait for it any more has asked all the same
-            patience = self._patience_unattended if turn.origin.job else self._patience
+            patience = self._patience if attended else self._patience_unattended
             return await self._in_time(chosen, patience)
         finally:
             del self._open[ident]

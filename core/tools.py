@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.attending import begun
 from core.channel import Channel
 from core.engines.base import ToolReply, ToolSpec
 from core.items import Item, Said, Take
@@ -223,9 +224,11 @@ class Tools:
 
     async def _choice(self, seat: Seat, question: str, options: Sequence[str]) -> str | None:
         """Wait for a person; nothing is expected of the agent meanwhile."""
+        turn, take = seat.turn, self._taking()
+        attended = bool((await begun(self._store, turn)).starter)
         seat.hold()
         try:
-            return await self._questions.ask(seat.turn, question, options, self._taking())
+            return await self._questions.ask(turn, question, options, take, attended=attended)
         finally:
             seat.release()
 

@@ -147,6 +147,7 @@ async def test_continue_goes_on_with_the_rights_of_the_cut_off_turn(scene: Scene
     assert await scene.press(button, ANA, LAB) == "Going on."
     after = (await scene.turns())[-1]
     assert (after.origin, after.person, after.of_turn) == (Origin.CONTINUE, BEN, turn)
+    assert after.pressed_by == ANA
     prompt = (await scene.prompts())[-1]
     assert prompt.startswith("(You were cut off")
     assert "repeat nothing" in prompt
@@ -193,6 +194,7 @@ async def test_a_restart_can_go_on_by_itself_once(scene: Scene) -> None:
     await scene.intake.go_on(turn)
     await scene.intake.go_on(turn)
     assert [one.origin for one in await scene.turns()] == [Origin.PERSON, Origin.CONTINUE]
+    assert (await scene.turns())[-1].pressed_by == ""
 
 
 async def test_what_went_on_by_itself_and_is_cut_off_again_waits_for_a_person(

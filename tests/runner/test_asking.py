@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core import cards
+from core.attending import begun
 from core.channel import Refused, Send, SendFile
 from core.engines.base import ApprovalAsked, Decision, Finished, Started
 from core.messages import Address, Press
-from core.store import reads
-from core.turns import Result
+from core.showing import Action
+from core.store import jobs, reads, rows
+from core.store.records import MessageRow
+from core.turns import Kind, Origin, Result, Status, Turn
 from tests.fakes.channel import Fault, Shown
 from tests.fakes.engine import PuppetRun
 from tests.runner.scene import BEN, CHIEFS, Scene
@@ -192,4 +197,139 @@ async def test_a_copy_that_cannot_be_shown_costs_the_question_nothing(tmp_path: 
         run = await asked(scene)
         await scene.until(lambda: open_cards(scene) == [HERE])
         assert run.answers == []
+        await finish(scene, run)
+
+
+# A turn that goes on after a cut
+
+HOURS, MINUTES = 3_600_000, 60_000
+
+
+async def cut_off(scene: Scene, origin: Origin) -> int:
+    """A turn of Ben's that a crash interrupted: his own, or a run of his job."""
+    await scene.says("hello", HERE, BEN)
+    (await scene.engine.started()).answer_with("hi")
+    await scene.until(lambda: scene.parts.runner.view(f"telegram:{HERE}") is None)
+    store, now = scene.parts.store, scene.clock.now()
+    number, seq, lane = store.ids.turn(), store.ids.message(), f"telegram:{HERE}"
+    turn = Turn(number, lane, BEN, origin, Kind.MAIN, now, "tidy", Status.INTERRUPTED)
+    said = MessageRow(seq, f"x:{seq}", lane, number, BEN, "Ben", "", "tidy up", now)
+    await store.save(rows.turn(turn), rows.message(said))
+    return number
+
+
+async def goes_on(scene: Scene, number: int, by: str) -> PuppetRun:
+    """By itself, or because somebody pressed."""
+    store = scene.parts.store
+    before = len(scene.engine.runs)
+    lane, cut = await reads.lane(store, f"telegram:{HERE}"), await reads.turn(store, number)
+    assert lane is not None
+    assert cut is not None
+    if by:
+        pressing = scene.parts.intake._pressing
+        assert await pressing.once_more(lane, cut, Action.CONTINUE, by=by) == "Going on."
+    else:
+        await scene.parts.intake.go_on(number)
+    return await scene.engine.started(before + 1)
+
+
+@pytest.mark.parametrize(
+    ("origin", "by", "waits", "ben", "copies"),
+    [
+        (Origin.SCHEDULE, "", 12 * HOURS, False, True),  # nobody attends it, as before the cut
+        (Origin.WATCH, "", 12 * HOURS, False, True),
+        (Origin.SCHEDULE, BEN, 15 * MINUTES, True, False),  # it is his from now on
+        (Origin.WATCH, CHIEFS[0], 15 * MINUTES, False, False),  # the chief's, not Ben's
+        (Origin.PERSON, "", 15 * MINUTES, True, False),
+        (Origin.PERSON, CHIEFS[0], 15 * MINUTES, True, False),
+    ],
+)
+async def test_what_goes_on_after_a_cut_is_attended_by_who_pressed_or_else_as_before(
+    tmp_path: Path, origin: Origin, by: str, waits: int, ben: bool, copies: bool
+) -> None:
+    async with scene_of(tmp_path, approvers="starter") as scene:
+        await known(scene, *CHIEFS)
+        run = await goes_on(scene, await cut_off(scene, origin), by)
+        run.say(Started("s"), ApprovalAsked("q", "shell", "rm -r build"))
+        await scene.until(lambda: HERE in open_cards(scene))
+        await scene.until(lambda: open_cards(scene) == [HERE, *(CHATS if copies else ())])
+        row = await reads.approval(scene.parts.store, 1)
+        assert row is not None
+        assert row.expires_at - row.asked_at == waits
+        told = await press(scene, HERE, "Allow", BEN)
+        assert told == ("Allowed." if ben else "Only one of the approvers can press this. "
+                        "Nothing was changed.")  # fmt: skip
+        if not ben:
+            assert await press(scene, HERE, "Deny", CHIEFS[0]) == "Denied."
+        await finish(scene, run)
+
+
+async def test_who_pressed_attends_it_also_when_it_is_cut_off_and_goes_on_once_more(
+    tmp_path: Path,
+) -> None:
+    async with scene_of(tmp_path) as scene:
+        store = scene.parts.store
+        run = await goes_on(scene, await cut_off(scene, Origin.SCHEDULE), BEN)
+        again = run.request.turn
+        run.say(Started("s"), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: scene.parts.runner.view(f"telegram:{HERE}") is None)
+        row = await reads.turn(store, again)
+        assert row is not None
+        assert (await begun(store, row.turn())).starter == BEN
+        third = replace(row.turn(), id=store.ids.turn())
+        await store.save(rows.turn(third), rows.turn_of(third.id, again))
+        assert (await begun(store, third)).starter == BEN
+
+
+async def test_of_a_turn_that_goes_on_with_something_nobody_knows_nobody_is_the_starter(
+    tmp_path: Path,
+) -> None:
+    async with scene_of(tmp_path) as scene:
+        store = scene.parts.store
+        await cut_off(scene, Origin.PERSON)
+        lost = Turn(99, f"telegram:{HERE}", BEN, Origin.CONTINUE, Kind.MAIN, 1)
+        assert (await begun(store, lost)).starter == ""
+        await store.save(rows.turn(replace(lost, status=Status.DONE)))
+        assert (await begun(store, lost)).starter == ""
+
+
+@pytest.mark.parametrize(("by", "waits"), [("", False), (BEN, True)])
+async def test_a_question_of_a_job_that_goes_on_by_itself_waits_as_the_jobs_own(
+    tmp_path: Path, by: str, waits: bool
+) -> None:
+    """Here nobody is waited for long where somebody attends, so that it shows which it was."""
+    async with scene_of(tmp_path, patience="1s") as scene:
+        run = await goes_on(scene, await cut_off(scene, Origin.SCHEDULE), by)
+        run.say(Started("s"))
+        await scene.until(lambda: run.handed_over)
+        box = run.request.toolbox
+        assert box is not None
+        asking = {"question": "Which colour?", "options": ["red", "blue"]}
+        async with asyncio.TaskGroup() as group:
+            answer = group.create_task(box.call("ask_person", asking), name="ask")
+            await scene.until(lambda: scene.channel.shown()[-1].keyboard)
+            await asyncio.wait((answer,), timeout=None if waits else 0.4)  # 1 s is 0.25 s here
+            assert answer.done() is waits
+            if not waits:
+                await scene.says("/stop", HERE, BEN)
+        assert answer.result().text == "Nobody answered in time."
+        if waits:
+            await finish(scene, run)
+        await scene.until(lambda: scene.parts.runner.view(f"telegram:{HERE}") is None)
+
+
+@pytest.mark.parametrize(("by", "may"), [("", False), (BEN, True)])
+async def test_a_run_of_a_job_that_goes_on_by_itself_ends_no_other_job(
+    tmp_path: Path, by: str, may: bool
+) -> None:
+    async with scene_of(tmp_path) as scene:
+        await scene.says("/every 1h : look", HERE, BEN)
+        (other,) = await jobs.of_lane(scene.parts.store, f"telegram:{HERE}", scene.clock.now())
+        run = await goes_on(scene, await cut_off(scene, Origin.SCHEDULE), by)
+        run.say(Started("s"))
+        await scene.until(lambda: run.handed_over)
+        assert run.request.toolbox is not None
+        reply = await run.request.toolbox.call("cancel_job", {"id": other.id})
+        assert reply.failed is not may
         await finish(scene, run)

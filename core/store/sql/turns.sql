@@ -14,7 +14,7 @@ ON CONFLICT (id) DO UPDATE SET
 -- name: turn.of
 -- phase: 40
 -- key: id
-UPDATE turns SET of_turn = :of_turn WHERE id = :id;
+UPDATE turns SET of_turn = :of_turn, pressed_by = :by WHERE id = :id;
 
 -- name: turn.started
 -- phase: 40

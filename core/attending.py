@@ -1,0 +1,40 @@
+"""Who attends a turn: who began it, or pressed for it to go on; of a job's run nobody.
+
+What went on by itself after a cut is what it was before. It must not know what follows from that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.store import reads
+from core.store.store import Reader
+from core.turns import Origin, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """How a turn came to be. ``starter``: "" where nobody attends it.
+
+    ``job_run``: the run of a job that it is, or goes on with by itself.
+    """
+
+    starter: str
+    job_run: int | None = None
+
+
+async def begun(store: Reader, turn: Turn) -> Begun:
+    """Who began this turn; one that goes on after a cut is followed back to what was cut off."""
+    if turn.origin.job:
+        return Begun("", turn.id)
+    if turn.origin is not Origin.CONTINUE:
+        return Begun(turn.person)
+    pressed, row = "", await reads.turn(store, turn.id)
+    while row is not None and row.origin is Origin.CONTINUE:
+        pressed = pressed or row.pressed_by
+        row = await reads.turn(store, row.of_turn) if row.of_turn is not None else None
+    if row is None:  # nobody knows any more what was cut off
+        return Begun(pressed)
+    if not row.origin.job:
+        return Begun(turn.person)
+    return Begun(pressed) if pressed else Begun("", row.id)
