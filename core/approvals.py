@@ -18,6 +18,7 @@ from pathlib import Path
 
 from core import cards, turns
 from core.asking import ALWAYS, DENY, NOT_WHOLE, Asked, Asking, Card, copied
+from core.attending import begun
 from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.base import ApprovalAsked, Decision
@@ -235,7 +236,8 @@ class Approvals:
         decided: Decided,
     ) -> None:
         now = self._clock.now()
-        patience = self._patience_unattended if turn.origin.job else self._patience
+        attended = (await begun(self._store, turn)).starter
+        patience = self._patience if attended else self._patience_unattended
         row = ApprovalRow(
             id=self._store.ids.approval(),
             lane=turn.lane,
@@ -305,12 +307,12 @@ class Approvals:
                 row.hash, entry.folder, now, by,
             )  # fmt: skip
             written.append(rows.always_rule(rule))
-        log.info(
-            "approval %d of turn %d in %s, command %s: %s%s by %s",
         if by:
             word = "approval.always" if always else f"approval.{state.value}"
             detail = f"turn {row.turn}, command {row.hash[: cards.HASH_SHOWN]}"
             written.append(web.act(now, by, word, row.lane, detail))
+        log.info(
+            "approval %d of turn %d in %s, command %s: %s%s by %s",
             row.id,
             row.turn,
             row.lane,

@@ -14,6 +14,7 @@ from core import wording
 from core.addressing import Spoken
 from core.answering import Answering
 from core.arriving import Arriving
+from core.attending import begun
 from core.budgets import Put, handed_on
 from core.ground import Ground
 from core.items import Item
@@ -151,14 +152,15 @@ class Pressing:
             return wording.UNKNOWN_PRESS
         if old.person != person.id and not person.admin:
             return wording.NOT_YOURS_PRESS
-        return await self.once_more(pressed.lane, old, action)
+        return await self.once_more(pressed.lane, old, action, by=person.id)
 
     async def once_more(
-        self, lane: LaneRow, old: TurnRow, action: Action, *, first: bool = False
+        self, lane: LaneRow, old: TurnRow, action: Action, *, by: str = "", first: bool = False
     ) -> str:
         """Carry out *continue*, *run again* or *queue it*; returns what came of it.
 
-        ``first``: before what waits in the lane; so a turn that was cut off goes on in its place.
+        ``by``: who pressed, if anybody did. ``first``: before what waits in the lane; so a turn
+        that was cut off goes on in its place.
         """
         ground = self.ground
         if action is Action.CONTINUE and (why := await self._withdrawn(lane, old)):
@@ -176,7 +178,7 @@ class Pressing:
             event = SideAsked(turn, ground.facts(lane), ground.abilities(lane).side)
         # The identity is the button's, not the press's: it works once, whoever presses.
         item = Item(
-            f"{action}:{old.id}", event, messages=copies, rows=(rows.turn_of(turn.id, old.id),)
+            f"{action}:{old.id}", event, messages=copies, rows=(rows.turn_of(turn.id, old.id, by),)
         )
         if action is Action.CONTINUE and (cap := await budgets.of_turn(ground.store, old.id)):
             number, now = ground.store.ids.budget(), ground.clock.now()
@@ -218,9 +220,9 @@ class Pressing:
         place = str(pressed.button.data.get("place", ""))
         now = self.ground.clock.now()
         row = rows.place(PlaceRow(place, pressed.lane.title, now, person.id))
+        act = web.act(now, person.id, "place.allowed", place, pressed.lane.title)
         text = "Members may talk to me here now. Mention me to begin."
         told = await self._take(
-        act = web.act(now, person.id, "place.allowed", place, pressed.lane.title)
             "Allowed.",
             Item(
                 press.identity,
@@ -247,7 +249,8 @@ class Pressing:
         may = person.admin
         if not may and self.ground.house.starter_approves and pressed.button.turn is not None:
             turn = await reads.turn(self.ground.store, pressed.button.turn)
-            may = turn is not None and turn.person == person.id and not turn.origin.job
+            starter = (await begun(self.ground.store, turn.turn())).starter if turn else ""
+            may = starter == person.id
         approval = data.get("of")
         if not isinstance(approval, int):
             return wording.UNKNOWN_PRESS

@@ -38,7 +38,9 @@ LANE_SETTINGS = frozenset(
 # Lanes ------------------------------------------------------------------------------------
 
 
-def new_lane(lane: str, address: Address, direct: bool, title: str, at: int) -> Row:
+def new_lane(
+    lane: str, address: Address, direct: bool, title: str, at: int, owner: str = ""
+) -> Row:
     """A lane that is new; nothing changes when it, or another at its address, exists."""
     return "lane.new", {
         "id": lane,
@@ -48,7 +50,13 @@ def new_lane(lane: str, address: Address, direct: bool, title: str, at: int) -> 
         "direct": int(direct),
         "title": title,
         "at": at,
+        "owner": owner,
     }
+
+
+def wrote(lane: str, person: str) -> Row:
+    """Somebody has written there; said again it changes nothing."""
+    return "lane.wrote", {"lane": lane, "person": person}
 
 
 def lane_facts(lane: str, facts: LaneFacts) -> Row:
@@ -113,9 +121,9 @@ def turn(turn: Turn) -> Row:
     }
 
 
-def turn_of(turn: int, of_turn: int) -> Row:
-    """What a continue, steer or side answer belongs to."""
-    return "turn.of", {"id": turn, "of_turn": of_turn}
+def turn_of(turn: int, of_turn: int, by: str = "") -> Row:
+    """What a continue, steer or side answer belongs to, and the person who pressed for it."""
+    return "turn.of", {"id": turn, "of_turn": of_turn, "by": by}
 
 
 def turn_started(turn: int, at: int, engine: str, model: str) -> Row:
@@ -451,6 +459,7 @@ def release() -> tuple[Row, ...]:
 
 
 KEPT = 30 * 24 * 3600 * 1000  # ms; platforms redeliver for a day or so
+ACTS_KEPT = 365 * 24 * 3600 * 1000  # ms; what admins did
 TIDIED_AT_ONCE = 2000
 
 
@@ -459,7 +468,6 @@ def tidy(now: int) -> tuple[Row, ...]:
     old = {"before": now - KEPT, "limit": TIDIED_AT_ONCE}
     day = datetime.fromtimestamp((now - KEPT) / 1000, UTC).date().isoformat()
     return (
-ACTS_KEPT = 365 * 24 * 3600 * 1000  # ms; what admins did
         ("tidy.seen", old),
         ("tidy.buttons", old),
         ("tidy.unreadable", old),
@@ -468,5 +476,5 @@ ACTS_KEPT = 365 * 24 * 3600 * 1000  # ms; what admins did
         ("tidy.budgets", old),
         ("tidy.spent", {"day": day, "limit": TIDIED_AT_ONCE}),
         ("tidy.pairings", {"before": now}),
-    )
         ("audit.tidy", {"before": now - ACTS_KEPT}),
+    )
