@@ -13,8 +13,7 @@ from gateway.settings_table import Settings, SlackMode, table
 UNUSED = frozenset(
     {
         "slack_signing_secret",
-        *("web_url", "trusted_proxies", "admin_emails"),
-        *("member_emails", "signin_limits", "smtp", "mail_from", "metrics_token"),
+        *("trusted_proxies", "signin_limits", "smtp", "mail_from", "metrics_token"),
     }
 )
 

@@ -18,9 +18,7 @@ COME_AGAIN = 5  # seconds, where a channel says nothing of it
 
 
 def routes() -> list[Route]:
-    return [
-        open_api("/hooks/{channel}", _posted, methods=("POST",), kind=Kind.RAW, body=BODY_MOST)
-    ]
+    return [open_api("/hooks/{channel}", _posted, methods=("POST",), kind=Kind.RAW, body=BODY_MOST)]
 
 
 async def _posted(request: Request) -> Response:

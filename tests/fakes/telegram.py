@@ -31,6 +31,9 @@ What goes wrong
     fake.blocked.add(chat); fake.flood = Flood(); fake.revoke(); fake.close_topic(chat, thread)
     await fake.stop(); await fake.start(fake.port)   # an outage: state and port stay
 
+With setWebhook updates are posted instead: ``fake.webhook``, ``fake.webhook_secret``; how each post
+was answered stands in ``fake.posting.posts`` (.update .status .again_after).
+
 In a process of its own: ``python -m tests.fakes.telegram --port P`` prints one JSON line a call and
 is driven by ``POST /control/{say,send,album,edit,press,push,fail,hang,drop,garble,heal,migrate,
 topic}`` with the same names as keywords; ``GET /control/messages`` and ``/control/calls`` show.

@@ -44,7 +44,22 @@ class Api:
         return {**self._world.me, **self._world.abilities}
 
     def set_webhook(self, p: Json, _: Files) -> object:
-        self._world.webhook = str(p.get("url", ""))
+        url, at_once = str(p.get("url", "")), int(p.get("max_connections") or 40)
+        if url and not re.match(r"https?://", url):
+            raise Refusal("Bad Request: bad webhook: HTTPS url must be provided for webhook")
+        if not 1 <= at_once <= 100:
+            raise Refusal("Bad Request: bad webhook: max_connections is out of range")
+        secret = str(p.get("secret_token") or "")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{0,256}", secret):
+            raise Refusal("Bad Request: secret token contains unallowed characters")
+        world = self._world
+        world.webhook, world.webhook_secret, world.webhook_at_once = url, secret, at_once
+        world.webhook_error = {}
+        if isinstance(p.get("allowed_updates"), list):
+            world.allowed = p["allowed_updates"] or None
+        if str(p.get("drop_pending_updates")).lower() == "true":
+            world.updates.clear()
+        world.came.set()
         return True
 
     def delete_webhook(self, p: Json, _: Files) -> object:
@@ -54,11 +69,13 @@ class Api:
         return True
 
     def get_webhook_info(self, p: Json, _: Files) -> object:
-        waiting = len(self._world.updates)
+        world = self._world
         return {
-            "url": self._world.webhook,
+            "url": world.webhook,
             "has_custom_certificate": False,
-            "pending_update_count": waiting,
+            "pending_update_count": len(world.updates),
+            "max_connections": world.webhook_at_once,
+            **world.webhook_error,
         }
 
     def set_my_commands(self, p: Json, _: Files) -> object:

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from tests.fakes.telegram_api import Api
 from tests.fakes.telegram_faults import Call, Fault, Flood, Way
+from tests.fakes.telegram_posting import Posting
 from tests.fakes.telegram_rules import Json, Refusal
 from tests.fakes.telegram_world import World
 
@@ -36,6 +37,7 @@ class Server(World):
         self.download_pause = 0.0
         self.told: Callable[[Call], None] = lambda call: None  # of every finished call
         self.port = 0
+        self.posting = Posting(self)
         self._api = Api(self)
         self._poll: asyncio.Future[None] | None = None
         self._hurried = False
@@ -120,6 +122,7 @@ class Server(World):
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", port, reuse_address=True).start()
         self.port = self._runner.addresses[0][1]
+        self.posting.start()
         return self
 
     def routes(self, app: web.Application) -> None:
@@ -128,6 +131,7 @@ class Server(World):
     async def stop(self) -> None:
         """Refuse connections; all state stays."""
         runner, self._runner = self._runner, None
+        await self.posting.stop()
         self._released.set()
         if self._poll is not None and not self._poll.done():
             self._poll.set_result(None)

@@ -47,7 +47,10 @@ class World:
         self.commands: dict[str, list[Json]] = {}
         self.blocked: set[int] = set()
         self.migrated: dict[int, int] = {}
-        self.webhook = ""
+        self.webhook = ""  # where updates are posted to
+        self.webhook_secret = ""
+        self.webhook_at_once = 40
+        self.webhook_error: Json = {}
         self.queries: dict[str, bool] = {}  # presses: answered?
         self.allowed: list[str] | None = None
         self.updates: list[object] = []
@@ -151,7 +154,7 @@ class World:
     def waiting(self, offset: int | None, most: int) -> list[object]:
         """Updates not confirmed yet, of the kinds that were asked for."""
         if offset:
-            numbers = [_number(update) for update in self.updates]
+            numbers = [number_of(update) for update in self.updates]
             before = [at for at, n in enumerate(numbers) if n is not None and n < offset]
             del self.updates[: before[-1] + 1 if before else 0]
         if self.allowed is not None:
@@ -189,7 +192,8 @@ class World:
         return self.sizes.get(ref, len(self.files[ref][1]))
 
 
-def _number(update: object) -> int | None:
+def number_of(update: object) -> int | None:
+    """The number of an update, if it has one."""
     number = update.get("update_id") if isinstance(update, dict) else None
     return number if isinstance(number, int) else None
 

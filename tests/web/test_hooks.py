@@ -1,0 +1,127 @@
+"""What platforms post to the gateway, over HTTP: who is let in, and that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from gateway import config
+from gateway.config import BadSettings
+from gateway.web.hooks import BODY_MOST
+from tests.end_to_end.house import House, free_port, until
+from tests.fakes.telegram import ANA, FakeTelegram
+from tests.web.site import Page
+
+SECRET = "hush-hush_1"
+TELEGRAM = "x-telegram-bot-api-secret-token"
+
+
+def hooked(port: int) -> dict[str, str]:
+    return {
+        "LANEWAY_TELEGRAM_MODE": "webhook",
+        "LANEWAY_TELEGRAM_WEBHOOK_SECRET": SECRET,
+        "LANEWAY_WEB_PORT": str(port),
+        "LANEWAY_WEB_URL": f"http://127.0.0.1:{port}",
+    }
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with House(tmp_path, **hooked(free_port())) as running:
+        await until(lambda: running.fake.webhook)
+        yield running
+
+
+def poster(house: House, **headers: str) -> httpx.AsyncClient:
+    url = f"http://127.0.0.1:{house.running.web_port}"
+    return httpx.AsyncClient(base_url=url, headers=headers, trust_env=False)
+
+
+def said(fake: FakeTelegram, text: str) -> bytes:
+    """An update that the server does not post by itself."""
+    webhook, fake.webhook = fake.webhook, ""
+    fake.user_says(text)
+    fake.webhook = webhook
+    return json.dumps(fake.updates.pop()).encode()
+
+
+@pytest.mark.parametrize("missing", ["LANEWAY_TELEGRAM_WEBHOOK_SECRET", "LANEWAY_WEB_URL"])
+def test_a_start_without_secret_or_address_is_refused(tmp_path: Path, missing: str) -> None:
+    given = {"LANEWAY_TELEGRAM_TOKEN": "1:" + "x" * 35, **hooked(1), "LANEWAY_HOME": str(tmp_path)}
+    del given[missing]
+    with pytest.raises(BadSettings) as refused:
+        config.load(given, tmp_path)
+    assert missing in str(refused.value)
+
+
+async def test_a_turn_from_what_telegram_posts(house: House) -> None:
+    house.fake.user_says("/say hello")
+    await house.fake.until(lambda: house.fake.texts(ANA)[-1:] == ["hello"])
+    await until(lambda: not house.fake.updates)
+    assert {post.status for post in house.fake.posting.posts} == {200}
+    assert not house.fake.called("getUpdates")
+    assert house.running.reasons() == []
+
+
+async def test_only_the_secret_lets_in_and_odd_bodies_hurt_nobody(house: House) -> None:
+    body = said(house.fake, "/say once")
+    async with poster(house) as client:
+
+        async def post(content: bytes, secret: str | None) -> int:
+            headers = {} if secret is None else {TELEGRAM: secret}
+            answer = await client.post("/hooks/telegram", content=content, headers=headers)
+            return answer.status_code
+
+        assert await post(body, None) == 401
+        assert await post(body, "wrong") == 401
+        assert await post(b"x" * (BODY_MOST + 1), SECRET) == 413
+        assert await post(b"{not json", SECRET) == 400
+        assert await post(b"[]", SECRET) == 400
+        assert await post(body, SECRET) == 200
+        assert await post(body, SECRET) == 200  # it comes again, and is known
+        assert (await client.get("/hooks/telegram")).status_code == 405
+        assert (await client.post("/hooks/local", content=body)).status_code == 404
+        assert (await client.post("/hooks/slack", content=body)).status_code == 404
+        assert (await client.get("/healthz")).status_code == 200
+    await house.fake.until(lambda: house.fake.texts(ANA) == ["once"])
+
+
+async def test_a_wrong_secret_is_refused_before_the_body_is_read(house: House) -> None:
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while sent < 64 * BODY_MOST:
+            sent += 65_536
+            yield b"x" * 65_536
+
+    async with poster(house) as client:
+        try:
+            answer = await client.post("/hooks/telegram", content=endless())
+        except httpx.TransportError:  # the connection is closed on who goes on sending
+            return
+    assert answer.status_code == 401
+
+
+async def test_what_was_posted_while_the_gateway_was_down_comes_again(house: House) -> None:
+    await house.stop_gateway()
+    house.fake.user_says("/say after all")
+    await house.fake.until(lambda: house.fake.posting.posts)
+    assert house.fake.posting.posts[0].status == 0
+    await house.start_gateway()
+    await house.fake.until(lambda: house.fake.texts(ANA)[-1:] == ["after all"])
+
+
+async def test_a_gateway_that_polls_takes_no_posts(tmp_path: Path) -> None:
+    async with FakeTelegram() as fake:
+        settings = {"LANEWAY_TELEGRAM_TOKEN": fake.token, "LANEWAY_TELEGRAM_API_BASE": fake.url}
+        async with Page(tmp_path, **settings) as page:
+            client = page.browser(**{TELEGRAM: SECRET})
+            answer = await client.post("/hooks/telegram", content=b"{}")
+            assert answer.status_code == 404
+            assert "not set up" in answer.json()["error"]
