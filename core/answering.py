@@ -11,12 +11,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core import commands, usage, wording
+from core import commands, linking, usage, wording
 from core.addressing import Spoken
 from core.arriving import Arriving
 from core.budget_words import BudgetsSeen
 from core.commands import scheduling
-from core.commands.base import Answer, Ask, JobsSeen, Looked, Needs, Shown, Situation, Values
+from core.commands.base import (
+    Answer,
+    Ask,
+    JobsSeen,
+    LinkSeen,
+    Looked,
+    Needs,
+    Shown,
+    Situation,
+    Values,
+)
 from core.commands.knowing import pairing_text
 from core.engines.base import Choices
 from core.folders import resolved, workspace
@@ -116,7 +126,12 @@ class Answering:
             here = replace(here, jobs=await self._jobs(lane, person, spoken))
         if spoken.name in commands.MONEY:
             here = replace(here, budgets=self._budgets(lane, person, here))
-        return _recorded(commands.answer(Ask(spoken.name, spoken.args, person, here)), person, here)
+        if spoken.name == "link":
+            here = replace(here, link=await self._link(lane, person, spoken.args))
+        answer = commands.answer(Ask(spoken.name, spoken.args, person, here))
+        if spoken.name == "link" and (answer.act or not lane.direct):
+            self.ground.linking.used(linking.said(spoken.args)[0])
+        return _recorded(answer, person, here)
 
     def pressed(self, identity: str, lane: LaneRow, answer: Answer, message_id: str) -> Item:
         """The same by a button: the message with the buttons becomes the answer."""
@@ -244,6 +259,18 @@ class Answering:
         """The conversation that the next turn goes on with."""
         held = (await reads.sessions(self.ground.store, lane.id)).get(engine)
         current = held is not None and not held.quarantined and held.epoch == lane.epoch
+    async def _link(self, lane: LaneRow, person: Person, typed: str) -> LinkSeen:
+        """Whose code somebody typed in a direct chat, and whose that chat is now."""
+        ground = self.ground
+        found = await web.links(ground.store)
+        held = next((one.account for one in found if one.identity == person.id), "")
+        if not typed or not lane.direct:
+            return LinkSeen(held=held)
+        looked = ground.linking.look(linking.said(typed)[0], person.id)
+        if looked.account and not ground.people.role(looked.account):
+            return LinkSeen(problem=linking.EXPIRED, held=held)
+        return LinkSeen(looked.account, looked.problem, held)
+
         return held.session if held and current else ""
 
     def _values(self, lane: LaneRow, engine: str) -> Values:

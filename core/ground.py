@@ -21,6 +21,7 @@ from core.job_asking import JobLimits
 from core.lane_ids import channel_of, lane_id
 from core.lanes import LaneView
 from core.messages import Address, Message, Part
+from core.linking import Linking
 from core.people import People
 from core.prices import Prices
 from core.showing import Showing
@@ -146,9 +147,11 @@ class Ground:
     names: Names = field(default_factory=Names)
     showing: Showing = field(init=False)
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    linking: Linking = field(init=False)
 
     def __post_init__(self) -> None:
         self.showing = Showing(
+        self.linking = Linking(self.clock)
             self.store.ids, lambda lane: self.channels[channel_of(lane)], self.clock, self.new_id
         )
 

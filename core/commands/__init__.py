@@ -92,6 +92,9 @@ _TABLE = (
         "listen", "whether messages here need a mention", Who.LANE, choosing.listen, "all|mention"
     ),
     Command("zone", "your time zone", Who.ALL, knowing.zone, "Europe/Berlin"),
+    Command(
+        "link", "make this chat part of your account of the page", Who.ALL, knowing.link, "CODE"
+    ),
     Command("whoami", "your id and role", Who.ANYONE, knowing.whoami),
     Command("engine", "the engine of this thread", Who.ADMINS, choosing.engine, "NAME"),
     Command(
@@ -122,18 +125,16 @@ _TABLE = (
 )
 
 COMMANDS: Mapping[str, Command] = {command.name: command for command in _TABLE}
-# Of a later version; they say so, so that nobody takes them for misspelt.
-LATER = frozenset({"link"})
 JOBS = frozenset({"every", "at", "in", "watch", "jobs", "job"})  # that look at jobs
 MONEY = frozenset({"budget", "status"})  # that look at caps on money
-_ANYWHERE = frozenset({"help", "start", "whoami", "zone", "usage"})
+_ANYWHERE = frozenset({"help", "start", "whoami", "zone", "usage", "link"})
 _HERE_OR_ALL = frozenset({"pause", "resume"})  # with a word behind them they concern all threads
-NAMES = frozenset(COMMANDS) | LATER | {"start"}
+NAMES = frozenset(COMMANDS) | {"start"}
 
 
 def anywhere(name: str, args: str) -> bool:
     """Whether a command means something where no conversation is."""
-    return name in _ANYWHERE or name in LATER or (name in _HERE_OR_ALL and bool(args))
+    return name in _ANYWHERE or (name in _HERE_OR_ALL and bool(args))
 
 
 def menu() -> tuple[tuple[str, str], ...]:
@@ -143,16 +144,12 @@ def menu() -> tuple[tuple[str, str], ...]:
 
 def needs(name: str, person: Person) -> frozenset[Needs]:
     """What has to be read before ``answer`` for this command of this person."""
-    if name in LATER:
-        return frozenset()
     command = _command(name)
     return command.needs if command.open_to(person) else frozenset()
 
 
 def answer(ask: Ask) -> Answer:
     """Carry out a known command, if this person may."""
-    if ask.name in LATER:
-        return Answer(knowing.later_text(ask.name))
     command = _command(ask.name)
     if not command.open_to(ask.person):
         return Answer(f"Only admins can use /{plain(command.name)}.")

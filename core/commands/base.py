@@ -111,6 +111,15 @@ class JobsSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkSeen:
+    """What a code is that somebody typed. ``account``: whose; ``held``: whose this chat is now."""
+
+    account: str = ""
+    problem: str = ""
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Situation:
     """The lane as it is when a command comes; of its past, what the command's row names."""
 
@@ -140,6 +149,7 @@ class Situation:
     used: Report | None = None  # None: what was typed is no time span
     jobs: JobsSeen = field(default_factory=JobsSeen)
     budgets: BudgetsSeen = field(default_factory=BudgetsSeen)
+    link: LinkSeen = LinkSeen()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from core import usage as spending
-from core.commands.base import Answer, Ask, Command
+from core.commands.base import Act, Answer, Ask, Command
+from core.lane_ids import LOCAL
+from core.linking import MOVE, said
 from core.messages import Style
-from core.people import Person
+from core.people import WEB, Person
 from core.showing import Action, Choice
-from core.store import rows
+from core.store import rows, web
 from core.wording import plain
 
 _REGIONS = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
@@ -47,14 +49,6 @@ def nearest_chosen_text(typed: str, names: Iterable[str]) -> str:
     return f"I do not know /{typed[:40]}. Did you mean {hint}?"
 
 
-def later_text(name: str) -> str:
-    """The answer to a command that a later version has."""
-    return (
-        f"/{plain(name)} is not part of this version yet; /help shows what is. "
-        f"To send it to the agent, write //{plain(name)}"
-    )
-
-
 def whoami(ask: Ask) -> Answer:
     person, here = ask.person, ask.here
     text = f"You are `{person.id}`, {person.role.value or 'not known here'}."
@@ -71,12 +65,61 @@ def whoami(ask: Ask) -> Answer:
     )
 
 
+def link(ask: Ask) -> Answer:
+    """This chat identity belongs to an account of the page from now on. It changes no role."""
+    seen, identity = ask.here.link, ask.person.id
+    if identity.startswith((WEB, f"{LOCAL}:")):
+        return Answer(
+            "You are in your account already. Write /link and the code to me in a direct message "
+            "on Telegram, Slack or Discord: that chat then belongs to it too."
+        )
+    held = account_name(seen.held)
+    if not ask.args:
+        now = f"This chat belongs to the account {held}. " if held else ""
+        return Answer(f"{now}Write the code that your account page shows: /link ABCD-EFGH")
+    if not ask.here.lane.direct:
+        return Answer(
+            "A code is for you alone, and others read this thread. Show a new one on your account "
+            "page and write it to me in a direct message."
+        )
+    if seen.problem:
+        return Answer(seen.problem)
+    account = account_name(seen.account)
+    if seen.held == seen.account:
+        return Answer(f"This chat belongs to the account {account} already.")
+    code, moves = said(ask.args)
+    if seen.held and not moves:
+        return Answer(
+            f"This chat belongs to the account {held}. It can belong to one only: to {account} "
+            f"instead when you press the button, or write /link {plain(code)} {MOVE}.",
+            choices=(Choice("Move it", Action.SET, {"name": "link", "value": f"{code} {MOVE}"}),),
+        )
+    moved = f" and not to {held} any more" if seen.held else ""
+    return Answer(
+        f"This chat belongs to the account {account} now{moved}. Its page shows what is yours "
+        "here. What you may do stays as it was, here and there; the page ends it again.",
+        rows=(web.link(identity, seen.account, ask.here.now),),
+        act=Act("link.moved" if seen.held else "link.made", identity, seen.account),
+    )
+
+
+def account_name(account: str) -> str:
+    """An account as people know it, as code: a mailbox is no mention of anybody."""
+    if not account:
+        return ""
+    if account.startswith(f"{LOCAL}:"):
+        return "of the owner"
+    name = account.removeprefix(WEB).replace("`", "'")
+    return f"`{name}`"
+
+
 def pairing_text(person: str, code: str) -> str:
     """For somebody unknown, in a direct message."""
     return (
         f"You are `{person}`. I do not know you, so I cannot help you yet. "
         f"Give an admin this code: `{code}` (good for an hour). "
-        f"Once the admin has run `laneway pair {code}` on my machine, I tell you here."
+        "Once you are let in, on my page or with "
+        f"`laneway pair {code}` on my machine, I tell you here."
     )
 
 

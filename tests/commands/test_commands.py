@@ -54,6 +54,7 @@ def test_every_command_of_this_version_is_in_the_table() -> None:
         "help", "status", "stop", "skip", "queue", "drop", "btw", "busy", "new", "engine", "model",
         "effort", "approvals", "workspace", "title", "again", "listen", "pause", "resume", "zone",
         "whoami", "usage", "budget", "compact", "every", "at", "in", "watch", "jobs", "job",
+        "link",
     }  # fmt: skip
 
 
@@ -122,13 +123,6 @@ async def test_the_nearest_names_have_the_sign_that_was_typed(scene: Scene) -> N
     await scene.say("!stauts")
     assert scene.said[0].startswith("I do not know !stauts. Did you mean !status")
     assert "/" not in scene.said[0]
-
-
-@pytest.mark.parametrize("text", ["!link 1", "/link x"])
-async def test_a_command_of_a_later_version_says_so(scene: Scene, text: str) -> None:
-    await scene.say(text)
-    assert "is not part of this version yet" in scene.said[0]
-    assert await scene.turns() == []
 
 
 async def test_a_command_with_a_file_acts_and_says_that_the_file_was_not_taken(

@@ -42,7 +42,7 @@ async def test_somebody_unknown_gets_a_pairing_code_once_an_hour(scene: Scene) -
     (pairing,) = await reads.pairings(scene.store)
     assert MAL in text
     assert f"`laneway pair {pairing.code}`" in text
-    assert "page" not in text
+    assert "on my page" in text
     assert pairing.expires_at - pairing.asked_at == 3_600_000
     await scene.clock.advance(3601)
     await scene.say("/whoami", MAL)
