@@ -8,6 +8,8 @@ from __future__ import annotations
 import ipaddress
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Nobody's, though some versions of the library take them for public.
+_NOBODY = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")))
 
 
 def is_public(address: str) -> bool:
@@ -26,4 +28,4 @@ def is_public(address: str) -> bool:
 
 def _public(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     wrong = found.is_multicast or found.is_reserved or found.is_unspecified or found.is_loopback
-    return found.is_global and not wrong
+    return found.is_global and not wrong and not any(found in net for net in _NOBODY)

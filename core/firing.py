@@ -184,7 +184,7 @@ class Firing:
             last_due=decision.due,
             last_result=result,
         )
-        return (stored.firing(claim), stored.settled(after, job.asked_at))
+        return (stored.firing(claim), stored.settled(after, job.next_at, job.asked_at))
 
 
 def _identity(job: Job, decision: Decision) -> str:

@@ -146,7 +146,7 @@ def quotations(text: str) -> tuple[str, list[str]]:
 def planned(name: str, when: str, zone: str, now: int) -> tuple[str, Plan]:
     """What the WHEN behind a command means; ``every`` and ``in`` may be its first word."""
     here = ZoneInfo(zone)
-    if name == "at" and _SPAN.fullmatch(when):
+    if name == "at" and is_span(when):
         raise BadJob(f"When is that? Say /in {when} for once, /every {when} for always.")
     if name == "at" and _CLOCK.fullmatch(when):
         return _next_clock(when, here, now)
@@ -162,6 +162,11 @@ def planned(name: str, when: str, zone: str, now: int) -> tuple[str, Plan]:
             raise refused from None
         except BadWhen as other:
             raise (other if isinstance(refused, NotATime) else refused) from None
+
+
+def is_span(said: str) -> bool:
+    """Whether it is a length of time alone: ``2h``."""
+    return _SPAN.fullmatch(said) is not None
 
 
 def _next_clock(when: str, here: ZoneInfo, now: int) -> tuple[str, Plan]:

@@ -36,6 +36,7 @@ NOUNS = {
 NOT_ALLOWED = "its person may not use me here any more"
 LANE_GONE = "its thread cannot be written to any more"
 NO_CHANNEL = "skipped because the platform of its thread is not set up"
+RESTORED = "missed: a backup was restored, which does not know whether it ran"
 UNREADABLE = "its time cannot be read any more"
 UNSTORED = "failed: it could not be stored; the log of the gateway says more"
 THREE_FAILURES = "it failed three times in a row"
@@ -69,7 +70,7 @@ def decided(decision: Decision) -> str:
         case Fate.MISSED:
             said = f"missed by {duration(decision.late)}"
         case Fate.RESTORED:
-            said = "missed: a backup was restored, which does not know whether it ran"
+            said = RESTORED
     return said + earlier(decision.missed)
 
 

@@ -109,7 +109,13 @@ class Jobs:
             if firing.status.over:
                 self._over[firing.turn] = None
         for job in await stored.restored(self._store):
-            if not job_rules.due(job, now):
+            if job.next_at is None and job.state is JobState.ACTIVE:
+                why = job_words.RESTORED  # its last run is held with what else is held
+                await self._store.save(
+                    stored.state(job.id, JobState.EXPIRED, now, None, why),
+                    stored.next_at(job.id, None, job.settled_at),
+                )
+            elif not job_rules.due(job, now):
                 await self._store.save(stored.next_at(job.id, job.next_at, job.settled_at))
         await self._set_right(now)
 
@@ -118,6 +124,8 @@ class Jobs:
         if stopping.is_set():
             return
         await self._drop_overdue()
+        if self._changed:
+            await self._drop_cancelled()
         await self._stepped()
         if self._changed or (self._first is not None and self._first <= self._clock.now()):
             self._changed = False
@@ -218,19 +226,31 @@ class Jobs:
         for turn, one in list(self._open.items()):
             view = self._spine.view(one.lane) if one.drop_at <= now else None
             if view is not None and any(waiting.id == turn for waiting in view.waiting):
-                drop = DropAsked(turn, one.lane, one.person, admin=True, quiet=True)
-                await self._spine.take(Item(event=drop))
+                await self._drop(turn, one.lane, one.person)
+
+    async def _drop_cancelled(self) -> None:
+        """What fired in the very moment in which its job was cancelled does not run either."""
+        for job in await stored.cancelled(self._store):
+            view = self._spine.view(job.lane)
+            if view is not None and any(waiting.id == job.turn for waiting in view.waiting):
+                await self._drop(job.turn or 0, job.lane, job.person)
+
+    async def _drop(self, turn: int, lane: str, person: str) -> None:
+        drop = DropAsked(turn, lane, person, admin=True, quiet=True)
+        await self._spine.take(Item(event=drop))
 
     # Ends ---------------------------------------------------------------------------------
 
     async def _settle(self) -> None:
         """Record how firings went whose turns are over."""
         for turn in list(self._over):
-            del self._over[turn]
+            # Until it is recorded it stays, behind the others: one that cannot be keeps none up.
+            self._over[turn] = self._over.pop(turn)
             found = await stored.of_turn(self._store, turn)
             if found is not None and found.status.over:
                 await self._ended(found)
             self._open.pop(turn, None)
+            del self._over[turn]
         for turn in list(self._gone):
             del self._gone[turn]
             found = await stored.of_turn(self._store, turn)

@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 from core.addresses import is_public
 from core.job_asking import (
     BadJob,
     JobLimits,
     Options,
+    is_span,
     planned,
     quotations,
     read_options,
@@ -26,7 +26,7 @@ from core.job_asking import (
 from core.job_rules import Job, JobKind
 from core.messages import clean
 from core.watch_rules import FOR_EVER, Condition, Look, Step, Value, What
-from core.when import BadWhen, Plan, following, parse, span
+from core.when import BadWhen, Plan, following, span
 from core.wording import duration
 
 COMMAND_MOST, TEXT_MOST, PATH_MOST = 2000, 500, 1024  # characters
@@ -196,8 +196,10 @@ def _until(parts: dict[str, str], zone: str, now: int) -> int:
     if "until" not in parts:
         return now + FOR_EVER
     said = parts["until"].partition(" ")[2]
+    if said and is_span(said):
+        raise BadJob(f"Until when? Say for {said}, or a time: until fri 18:00.")
     try:
-        plan = parse(said, ZoneInfo(zone), now)
+        _, plan = planned("at", said, zone, now)
     except BadWhen as refused:
         raise BadJob(f"Until when? {refused} Here for example: until fri 18:00.") from refused
     at = following(plan, now)

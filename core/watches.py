@@ -79,11 +79,13 @@ class Watches:
         self._order: list[tuple[int, int]] = []  # a heap of instants; some are out of date
         self._looking: set[int] = set()
         self._changed = True
+        self._changes = 0  # that were told
         self._moment = 0  # ms, of the last glance at the clock
 
     def changed(self) -> None:
         """A watch was made or changed, or somebody wants it to look."""
         self._changed = True
+        self._changes += 1
         self._rung.set()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -167,10 +169,13 @@ class Watches:
     # One look -----------------------------------------------------------------------------
 
     async def _one(self, ident: int, stopping: asyncio.Event) -> None:
+        changes = self._changes
         try:
             if await fault_of(self._look(ident, stopping), f"watch {ident}") is not None:
                 self._later(ident, self._clock.now() + AGAIN, saved=False)
         finally:
+            # What was said while it looked may be newer than when it thinks it is next.
+            self._changed = self._changed or changes != self._changes
             self._looking.discard(ident)
             self._rung.set()
 
@@ -200,7 +205,9 @@ class Watches:
         if job is None or job.state.ended:
             return None
         rests = job.state is JobState.PAUSED or (job.next_at is None and job.turn is not None)
-        if rests and job.asked_at is None:
+        over = job.until is not None and job.until <= self._clock.now()
+        ends = over and job.state is JobState.PAUSED
+        if rests and job.asked_at is None and not ends:
             return None
         return job
 
@@ -215,16 +222,15 @@ class Watches:
     async def _ends(self, job: Job, lane: LaneRow) -> bool:
         """End a watch whose time has come, or that may not look any more."""
         firing, now = self._firing, self._clock.now()
-        if channel_of(lane.id) in firing.channels:
-            why = self._forbidden(job, lane)
+        here = channel_of(lane.id) in firing.channels
+        if job.until is None or now < job.until:
+            why = self._forbidden(job, lane) if here else ""
             if why:
                 state = JobState.FAILED if why == job_words.UNREADABLE else JobState.PAUSED
                 await self._jobs.store([await firing.ends(job, lane, state, why)])
-                return True
-        if job.until is None or now < job.until:
-            return False
+            return bool(why)
         row = stored_jobs.state(job.id, watch_words.last_state(job), now)
-        told = watch_words.over(job, now) if channel_of(lane.id) in firing.channels else ""
+        told = watch_words.over(job, now) if here and firing.allowed(job.person, lane) else ""
         log.info("watch %d has ended: its time is over", job.id)
         await self._jobs.store([Fired(job, Item(rows=(row,)), told=told)])
         return True
@@ -295,7 +301,9 @@ class Watches:
 
     def _following(self, job: Job, failures: int) -> int | None:
         """When it looks next, or ends."""
-        if job.state is JobState.PAUSED or (job.turn is not None and not job.each_time):
+        if job.state is JobState.PAUSED:
+            return job.until
+        if job.turn is not None and not job.each_time:
             return None
         at = watch_rules.next_look(job.plan, self._clock.now(), failures)
         return job.until if at is None or (job.until is not None and job.until < at) else at

@@ -124,6 +124,11 @@ def changed(job: Job, verb: str, now: int, zone: str) -> Answer:
 def _pause(job: Job, now: int, zone: str) -> Answer:
     if job.state is JobState.PAUSED:
         return Answer(f"Job {job.id} is paused already.", choices=_choices(job))
+    if job.next_at is None and job.turn is not None:
+        return Answer(
+            f"This is the only run of job {job.id}, so there is nothing to pause. /stop in its "
+            "thread ends the run."
+        )
     return _became(
         job, JobState.PAUSED, now, None, f"Job {job.id} is paused. It keeps until you resume it."
     )
@@ -134,7 +139,9 @@ def _resume(job: Job, now: int, zone: str) -> Answer:
         return Answer(f"Job {job.id} is not paused.", choices=_choices(job))
     at = _first(job, now)
     if at is None:
-        return Answer(f"The time of job {job.id} has passed meanwhile. Set it anew.")
+        row = stored.state(job.id, JobState.EXPIRED, now)
+        text = f"The time of job {job.id} has passed meanwhile, so it has ended. Set it anew."
+        return Answer(text, rows=(row,), jobs=True)
     text = f"Job {job.id} goes on. Next: {job_words.moment(at, zone)}."
     return _became(job, JobState.ACTIVE, now, at, text)
 

@@ -72,8 +72,12 @@ def new(job: Job) -> Row:
     }
 
 
-def settled(job: Job, asked_at: int | None) -> Row:
-    """Where the job stands after a decision. ``asked_at``: the wish that this answered."""
+def settled(job: Job, was: int | None, asked_at: int | None) -> Row:
+    """Where the job stands after a decision. ``asked_at``: the wish that this answered.
+
+    ``was``: its next instant when that was decided; where somebody paused, resumed or ended it
+    since, what they said counts.
+    """
     return "job.settled", {
         "id": job.id,
         "next_at": job.next_at,
@@ -81,6 +85,7 @@ def settled(job: Job, asked_at: int | None) -> Row:
         "turn": job.turn,
         "last_due": job.last_due,
         "last_result": job.last_result,
+        "was": was,
         "asked_at": asked_at,
     }
 
@@ -167,6 +172,11 @@ async def of_turn(store: Reader, turn: int) -> OpenFiring | None:
     """The firing that this turn is, if it is one."""
     found = await store.fetch("job.of_turn", turn=turn)
     return _open(found[0]) if found else None
+
+
+async def cancelled(store: Reader) -> list[Job]:
+    """Cancelled jobs with a turn that is not over."""
+    return [_job(row) for row in await store.fetch("job.cancelled")]
 
 
 async def restored(store: Reader) -> list[Job]:

@@ -33,9 +33,10 @@ def known(job: int, known: Known) -> Row:
 
 
 def looked(job: Job, next_at: int | None, at: int) -> Row:
-    """It looked and goes on; the wish it had when it began is fulfilled."""
+    """It looked and goes on; the wish that ``job`` had, as it was read, is fulfilled."""
     return "watch.looked", {
         "id": job.id,
+        "was": job.next_at,
         "next_at": next_at,
         "settled_at": at,
         "asked_at": job.asked_at,

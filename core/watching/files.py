@@ -70,7 +70,9 @@ class FileLook:
     def _hidden(self, path: Path) -> bool:
         if any(path.is_relative_to(folder) for folder in self.let):
             return False
-        return any(path.is_relative_to(folder) for folder in self.kept_out)
+        # What the system tells of this very process are its secrets as well.
+        own = Path(f"/proc/{os.getpid()}")
+        return any(path.is_relative_to(folder) for folder in (*self.kept_out, own))
 
 
 def _seen(number: int) -> Seen | Unseen:

@@ -8,6 +8,7 @@ No proxy is asked, no cookie kept, no password sent. The HTTP library is loaded 
 from __future__ import annotations
 
 import asyncio
+import codecs
 import importlib
 import socket
 import ssl
@@ -25,12 +26,14 @@ from core.watching.beside import beside
 if TYPE_CHECKING:
     import httpx
 
-MOST = 1024 * 1024  # bytes of a page
+MOST = 1024 * 1024  # bytes of a page, as it comes and unpacked
 HOPS = 5  # redirects
 TRIED = 3  # addresses of one name
 CONNECT = 10.0  # seconds for each
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GZIP = 32 + zlib.MAX_WBITS  # gzip or zlib, whichever it is
+# Of Python alone, no page is written in them; of a long one some take minutes.
+_ODD = frozenset({"idna", "punycode", "raw_unicode_escape", "undefined", "unicode_escape"})
 _HEADERS = {"User-Agent": "laneway-watch", "Accept": "*/*", "Accept-Encoding": "identity"}
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -113,7 +116,7 @@ class PageLook:
                 verify=trust, trust_env=False, timeout=httpx.Timeout(self.limit, connect=CONNECT)
             ) as client:
                 for place, address in enumerate(found[:TRIED], 1):
-                    there = asked.copy_with(host=address, fragment=None)
+                    there = asked.copy_with(host=address, fragment=None, userinfo=b"")
                     request = client.build_request(
                         "GET", there, headers=headers, extensions={"sni_hostname": name}
                     )
@@ -161,17 +164,20 @@ class PageLook:
         if coding not in ("identity", "", "gzip", "x-gzip", "deflate"):
             raise _Refused(f"the server answers compressed in a way nobody asked for ({coding})")
         unpack = None if coding in ("identity", "") else zlib.decompressobj(_GZIP)
-        body, cut = bytearray(), False
+        body, came, cut = bytearray(), 0, False
         async for piece in response.aiter_raw():
+            came += len(piece)
             room = self.most - len(body)
             try:
                 body += unpack.decompress(piece, room + 1) if unpack else piece[: room + 1]
             except zlib.error:
                 raise _Refused("the server's answer cannot be unpacked") from None
-            if len(body) > self.most:
+            if max(len(body), came) > self.most:  # also what is packed so as to come to nothing
                 cut = True
                 del body[self.most :]
                 break
+            if unpack is not None and unpack.eof:
+                break  # what stands behind its end belongs to nothing
         text = clean(body.decode(_charset(response), "replace"))
         return Seen(text, response.status_code, cut=cut, size=len(body))
 
@@ -198,10 +204,11 @@ def _public(address: str) -> bool:
 def _charset(response: httpx.Response) -> str:
     named = response.charset_encoding or "utf-8"
     try:
-        b"".decode(named)
-    except (LookupError, UnicodeError):
+        b"a".decode(named, "replace")  # refuses what encodes no text
+        known = codecs.lookup(named).name
+    except (LookupError, UnicodeError, ValueError):
         return "utf-8"
-    return named
+    return "utf-8" if known.replace("-", "_") in _ODD else known
 
 
 def _reason(host: str, fault: Exception) -> str:

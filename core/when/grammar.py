@@ -83,7 +83,7 @@ def _zone(words: str, zone: tzinfo) -> tuple[str, tzinfo]:
     rest, _, last = words.rpartition(" ")
     if not rest or _ZONE.fullmatch(last) is None:
         return words, zone
-    return rest, named_zone(last)
+    return rest.rstrip(" ,"), named_zone(last)
 
 
 def named_zone(name: str) -> ZoneInfo:
@@ -260,7 +260,8 @@ def _ahead(at: int, zone: tzinfo, now: int) -> Once:
 
 def _cron(words: str) -> Cron:
     fields = words.upper().split()
-    if not re.fullmatch(r"[0-9*]\S*", fields[0]):
+    counted = len(fields) == len(FIELDS) or len(fields) > 2 or "*" in words
+    if not counted or not re.fullmatch(r"[0-9*][0-9*,/-]*", fields[0]):
         raise NotATime(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
     if len(fields) != len(FIELDS):
         raise BadWhen(

@@ -25,7 +25,8 @@ def following(plan: Plan, after: int) -> int | None:
         case Once(at):
             return at if at > after else None
         case Every(period, start):
-            return start + max((after - start) // period + 1, 1) * period
+            # Also before its start: the clock may have been ahead when that was taken down.
+            return start + ((after - start) // period + 1) * period
         case Cron(line):
             if to_datetime(after).year > LAST_YEAR:
                 return None

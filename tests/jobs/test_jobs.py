@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from core.firing import Fired
 from core.job_rules import Decision, Fate, Job, JobKind, JobState
 from core.messages import Address
 from core.store import jobs as stored
 from core.store import reads, rows
+from core.store.jobs import OpenFiring
 from core.turns import Origin, Result, Status
 from core.when.plan import to_instant
 from tests.fakes.clock import FakeClock
-from tests.jobs.scene import jobs_in
+from tests.jobs.scene import JobScene, jobs_in
 
 HOUR = 3600.0
 
@@ -248,8 +250,8 @@ async def test_whoever_lost_the_right_has_nothing_run_and_costs_nothing(tmp_path
     async with jobs_in(tmp_path, clock) as house:
         ben = "telegram:700000002"
         await house.made("/every 1h : look", sender=ben)
-        lists = house.scene.ground.people._lists
-        house.scene.ground.people._lists = type(lists)(admins=lists.admins)
+        lists = house.scene.ground.people.lists
+        house.scene.ground.people.lists = type(lists)(admins=lists.admins)
         before = len(house.said)
         await clock.advance(5 * HOUR)
         assert await house.turns() == []
@@ -268,8 +270,8 @@ async def test_where_members_may_not_talk_any_more_the_person_is_told_alone(
     async with jobs_in(tmp_path, clock) as house:
         await house.scene.say("hello")  # there is a direct chat
         await house.scene.mention("/every 1h : look")
-        lists = house.scene.ground.people._lists
-        house.scene.ground.people._lists = type(lists)(lists.admins, lists.members)
+        lists = house.scene.ground.people.lists
+        house.scene.ground.people.lists = type(lists)(lists.admins, lists.members)
         before = len(house.scene.rules.deliveries)
         await clock.advance(5 * HOUR)
         (told,) = house.scene.rules.deliveries[before:]
@@ -416,6 +418,124 @@ async def test_a_look_that_breaks_is_made_again(
         assert await house.states() == []
         await clock.advance(15)
         assert await house.states() == ["done"]
+
+
+async def test_the_end_of_a_run_that_could_not_be_recorded_is_recorded_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, takes=1) as house:
+        await house.made("/every 1m : look")
+        record, broken = house.jobs._ended, [True]
+
+        async def once(firing: OpenFiring) -> None:
+            if broken:
+                broken.pop()
+                raise OSError("the store is out of order")
+            await record(firing)
+
+        monkeypatch.setattr(house.jobs, "_ended", once)
+        await clock.advance(62)
+        assert await house.states() == ["open"]
+        await clock.advance(70)
+        assert await house.states() == ["done", "done"]
+
+
+async def meanwhile(house: JobScene, *commands: str) -> None:
+    """These are given when a job has been read as due, and what comes of it is not stored yet."""
+    store, left = house.jobs.store, list(commands)
+
+    async def overtaken(fired: Sequence[Fired]) -> None:
+        while left:
+            await house.scene.say(left.pop(0))
+        await store(fired)
+
+    house.jobs.store = overtaken  # type: ignore[method-assign]
+
+
+async def test_a_schedule_that_is_resumed_while_somebody_has_it_run_goes_on(tmp_path: Path) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock) as house:
+        await house.made("/every 1h : look")
+        await house.says("/job 1 pause")
+        await meanwhile(house, "/job 1 resume")
+        await house.says("/job 1 run")
+        await clock.advance(2 * HOUR + 1)
+        assert (await house.job()).state is JobState.ACTIVE
+        assert await house.states() == ["done", "done", "done"]
+
+
+async def test_a_schedule_that_is_paused_while_it_fires_has_no_next_time(tmp_path: Path) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock) as house:
+        await house.made("/every 1h : look")
+        await meanwhile(house, "/job 1 pause")
+        await clock.advance(3 * HOUR)
+        job = await house.job()
+        assert (job.state, job.next_at) == (JobState.PAUSED, None)
+        assert await house.states() == ["done"]
+
+
+async def test_what_fires_while_its_job_is_cancelled_is_taken_out_of_the_queue(
+    tmp_path: Path,
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, runs=False) as house:
+        await house.made("/every 1h : look")
+        await house.scene.say("this takes long")
+        await meanwhile(house, "/job 1 cancel")
+        await clock.advance(HOUR + 1)
+        assert await house.states() == ["dropped"]
+        assert [turn.status for turn in await house.turns() if turn.origin.job] == [Status.DROPPED]
+
+
+async def test_the_only_run_of_a_wake_up_cannot_be_paused(tmp_path: Path) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, takes=60) as house:
+        await house.made("/in 10s : look")
+        await clock.advance(11)
+        assert "there is nothing to pause" in await house.says("/job 1 pause")
+        await clock.advance(60)
+        assert (await house.job()).state is JobState.DONE
+
+
+async def test_a_wake_up_whose_time_passes_while_it_is_paused_ends_when_it_is_resumed(
+    tmp_path: Path,
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock) as house:
+        await house.made("/in 10s : look")
+        await house.says("/job 1 pause")
+        await clock.advance(60)
+        assert "has passed meanwhile" in await house.says("/job 1 resume")
+        assert (await house.job()).state is JobState.EXPIRED
+
+
+async def test_a_wake_up_that_ran_when_the_backup_was_made_has_ended_after_it(
+    tmp_path: Path,
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, runs=False) as house:
+        await house.made("/in 10s : look")
+        await clock.advance(11)
+        assert (await house.job()).turn is not None
+        await house.store.save(("hold.jobs", {}))
+    async with jobs_in(tmp_path, clock) as house:
+        await clock.settle()
+        job = await house.job()
+        assert (job.state, job.restored) == (JobState.EXPIRED, False)
+        assert "a backup was restored" in job.last_result
+
+
+async def test_a_job_made_while_the_clock_was_far_ahead_runs_by_the_right_one(
+    tmp_path: Path,
+) -> None:
+    clock = clock_at("2029-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock) as house:
+        await house.made("/every 15m : look")
+        clock.jump(-2 * 366 * 24 * HOUR)
+        await clock.advance(46 * 60)
+        assert await house.states() == ["done", "done", "done"]
 
 
 async def test_a_run_that_hangs_and_is_ended_lets_the_schedule_go_on(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def claim(store: Store, due: int) -> Unit:
     written = [
         rows.turn(made),
         stored.firing(firing),
-        stored.settled(replace(JOB, turn=turn), None),
+        stored.settled(replace(JOB, turn=turn), JOB.next_at, None),
     ]
     return Unit(None, lambda: written)
 

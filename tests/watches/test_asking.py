@@ -85,6 +85,8 @@ def test_a_watch_lasts_seven_days_unless_something_else_is_said() -> None:
     assert asked(f"url {U} changed every 5m : x").until == NOON + 7 * DAY
     assert asked(f"url {U} changed every 5m for 2d : x").until == NOON + 2 * DAY
     assert asked(f"url {U} changed every 5m for 1 hour : x").until == NOON + 3_600_000
+    assert asked(f"url {U} changed every 5m until 20:00 : x").until == NOON + 8 * 3_600_000
+    assert asked(f"url {U} changed every 5m until 8:00 : x").until == NOON + 20 * 3_600_000
 
 
 def test_a_watch_becomes_a_job_that_looks_at_once() -> None:
@@ -108,6 +110,7 @@ def test_a_watch_becomes_a_job_that_looks_at_once() -> None:
         (f"url {U} changed every 2s : x", "at least 10 s"),
         (f"url {U} changed every 5m every 6m : x", "twice"),
         (f"url {U} changed every 5m until yesterday : x", "Until when"),
+        (f"url {U} changed every 5m until 2h : x", "Say for 2h"),
         (f"url {U} changed every 5m until 2001-01-01 10:00 : x", "has passed"),
         (f"url {U} changed every 5m until every 5m : x", "twice|Until when"),
         (f"url {U} changed every 5m for ever : x", "How long"),

@@ -186,3 +186,10 @@ async def test_a_folder_that_somebody_named_is_not_made(looking: Looking, tmp_pa
     saw = await looking.look(what("run ls changed"), LANE, str(tmp_path / "none"))
     assert isinstance(saw, Unseen)
     assert "does not exist" in saw.why
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no such file here")
+async def test_what_the_system_tells_of_the_gateway_itself_is_kept_out(tmp_path: Path) -> None:
+    for path in ("/proc/self/environ", f"/proc/{os.getpid()}/cmdline", "/proc/thread-self/comm"):
+        saw = await FileLook().look(tmp_path, path)
+        assert saw == Unseen("it is a file of the gateway's own", True)

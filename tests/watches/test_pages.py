@@ -35,6 +35,7 @@ class Site:
     paths: dict[str, bytes] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=dict)
     hangs: bool = False
 
@@ -43,6 +44,7 @@ class Site:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             path = head.split()[1]
             self.asked.append(path)
+            self.heads.append(head)
             lines = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
             self.hosts.append(lines["Host"])
             writer.write(self.paths.get(path, answer(b"", "404 Not Found")))
@@ -243,3 +245,40 @@ async def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
         assert saw.why == "the certificate of other.example is not valid"
         saw = await unseen(looking(site), secure)
         assert saw.why == "the certificate of pub.example is not valid"
+
+
+async def test_a_page_in_an_encoding_of_python_alone_is_read_at_once(site: Site) -> None:
+    long = b"b" * 900_000  # as punycode that takes minutes, in which nothing else would run
+    for name in ("punycode", "Idna", "unicode_escape", "undefined", "rot13"):
+        site.paths["/"] = answer(long, "200 OK", f"Content-Type: text/plain; charset={name}")
+        assert await looking(site, limit=5).look(site.url()) == Seen(
+            long.decode(), 200, size=900_000
+        )
+
+
+async def test_what_comes_behind_the_end_of_what_is_compressed_is_not_waited_for(
+    site: Site,
+) -> None:
+    packed = gzip.compress(b"page")
+    site.paths["/"] = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + packed + b"\0" * 100
+    site.hangs = True
+    saw = await looking(site, limit=5).look(site.url())
+    assert saw == Seen("page", 200, size=4)
+
+
+async def test_of_what_is_compressed_to_come_to_nothing_no_more_is_read_than_of_a_page(
+    site: Site,
+) -> None:
+    empty = b"\x00\x00\x00\xff\xff"  # a block without contents
+    head = b"\x78\x9c"
+    site.paths["/"] = b"HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n" + head + empty * 2000
+    site.hangs = True
+    saw = await looking(site, limit=5, most=4096).look(site.url())
+    assert saw == Seen("", 200, cut=True)
+
+
+async def test_a_name_and_password_in_a_redirect_are_not_sent(site: Site) -> None:
+    site.paths["/"] = leads(f"http://ana:secret@pub.example:{site.port}/inside")
+    site.paths["/inside"] = answer(b"there")
+    assert await looking(site).look(site.url()) == Seen("there", 200, size=5)
+    assert not any("authorization" in head.lower() for head in site.heads)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from core.job_asking import JobLimits
-from core.job_rules import JobState
+from core.job_rules import Job, JobState
 from core.store import jobs as stored
 from core.turns import Origin, Result
 from core.watch_rules import Seen, Unseen
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN
-from tests.watches.scene import NOON, PAGE, WatchScene, watches_in
+from tests.watches.scene import NOON, PAGE, WatchScene, World, watches_in
 
 DAY = 86_400
 
@@ -190,9 +190,9 @@ async def test_a_url_is_for_members(house: WatchScene) -> None:
 async def test_whoever_is_no_admin_any_more_runs_no_command(house: WatchScene) -> None:
     await house.says('/watch run "make" exit 0 every 1m : x')
     people = house.scene.ground.people
-    lists = people._lists
+    lists = people.lists
     looks = house.world.looks
-    people._lists = replace(lists, admins=frozenset(), members=lists.admins | lists.members)
+    people.lists = replace(lists, admins=frozenset(), members=lists.admins | lists.members)
     await house.clock.advance(300)
     assert house.world.looks == looks
     job = await house.job()
@@ -202,8 +202,8 @@ async def test_whoever_is_no_admin_any_more_runs_no_command(house: WatchScene) -
 
 async def test_whoever_lost_the_right_has_nothing_looked_at(house: WatchScene) -> None:
     await house.says(f"/watch {PAGE} changed every 1m : x", sender=BEN)
-    lists = house.scene.ground.people._lists
-    house.scene.ground.people._lists = replace(lists, members=frozenset())
+    lists = house.scene.ground.people.lists
+    house.scene.ground.people.lists = replace(lists, members=frozenset())
     looks = house.world.looks
     await house.clock.advance(300)
     assert house.world.looks == looks
@@ -247,13 +247,46 @@ async def test_a_paused_watch_is_silent_and_looks_again_when_it_is_resumed(
     assert len(await house.turns()) == 1
 
 
-async def test_a_watch_whose_time_passed_while_it_was_paused_cannot_be_resumed(
-    house: WatchScene,
-) -> None:
+async def test_a_watch_ends_at_its_time_though_it_is_paused(house: WatchScene) -> None:
     await made(house, "changed every 1m for 1h : tell me")
+    await house.clock.advance(1)
     await house.says("/job 1 pause")
-    await house.clock.advance(7200)
-    assert "has passed meanwhile" in await house.says("/job 1 resume")
+    looks = house.world.looks
+    await house.clock.advance(3500)
+    assert (await house.job()).state is JobState.PAUSED
+    await house.clock.advance(3700)
+    assert house.world.looks == looks
+    assert (await house.job()).state is JobState.EXPIRED
+    assert "It found nothing in that time" in house.said[-1]
+    assert "has ended (expired)" in await house.says("/job 1 resume")
+
+
+async def test_a_watch_that_is_resumed_while_it_looks_for_somebody_goes_on_looking(
+    tmp_path: Path,
+) -> None:
+    clock = FakeClock(NOON)
+    world = World(clock)
+    async with watches_in(tmp_path, clock, world) as house:
+        await made(house)
+        await clock.advance(1)
+        await house.says("/job 1 pause")
+        read, meant = house.watches._open, []
+
+        async def overtaken(ident: int) -> Job | None:
+            """Somebody resumes it in the very moment in which the look is settled."""
+            job = await read(ident)
+            meant.append(ident)
+            if len(meant) == 2:
+                await house.scene.say("/job 1 resume")
+            return job
+
+        house.watches._open = overtaken  # type: ignore[method-assign]
+        await house.says("/job 1 run")
+        await clock.advance(1)
+        assert (await house.job()).state is JobState.ACTIVE
+        looks = world.looks
+        await clock.advance(125)
+        assert world.looks >= looks + 2
 
 
 @pytest.mark.parametrize("paused", [False, True])

@@ -72,6 +72,7 @@ def test_a_time_means(text: str, first: str) -> None:
         ("tomorrow at 8:00 Europe/Berlin", "Wed 2027-02-10 08:00+0100"),
         ("0 9 * * 1-5 america/new_york", "Tue 2027-02-09 09:00-0500"),
         ("every 15m UTC", "Tue 2027-02-09 12:41+0000"),
+        ("every day at 9:00, Europe/Berlin", "Wed 2027-02-10 09:00+0100"),
     ],
 )
 def test_a_zone_may_follow(text: str, first: str) -> None:
@@ -145,6 +146,8 @@ def test_with_both_day_fields_set_either_is_enough() -> None:
         ("0 0 31 2 *", "never comes true"),
         ("0 0 31 4,6,9,11 *", "never comes true"),
         ("@daily", "not a time I can read"),
+        ("20", "not a time I can read"),
+        ("15m until friday", "not a time I can read"),
         ("0 9 * * * Mars/Base", "no time zone Mars/Base"),
         ("every day at 9:00 Europe/Berln", "Did you mean Europe/Berlin"),
     ],

@@ -9,11 +9,12 @@ VALUES (:id, :lane, :person, :kind, :state, :said, :zone, :anchor, :prompt, :cat
     :budget, :made_by, :request, :made_at, :next_at, :settled_at, :what, :each_time, :until);
 
 -- name: job.settled
--- Something was decided about its instants up to `settled_at`.
+-- Something was decided about its instants up to `settled_at`, when the next one was `was`.
 -- phase: 40
--- key: id
-UPDATE jobs SET next_at = :next_at, settled_at = :settled_at, turn = :turn, last_due = :last_due,
-    last_result = :last_result, restored = 0,
+UPDATE jobs SET turn = :turn, last_due = :last_due, last_result = :last_result, restored = 0,
+    next_at = CASE WHEN coalesce(next_at, -1) = coalesce(:was, -1) THEN :next_at ELSE next_at END,
+    settled_at = CASE WHEN coalesce(next_at, -1) = coalesce(:was, -1) THEN :settled_at
+        ELSE settled_at END,
     asked_at = CASE WHEN asked_at = :asked_at THEN NULL ELSE asked_at END
 WHERE id = :id;
 
@@ -83,6 +84,9 @@ SELECT j.*, f.due AS due, f.result AS began, t.status AS status, t.stop_kind AS 
     t.ended_at AS over_at, t.error AS error
 FROM firings f JOIN jobs j ON j.id = f.job JOIN turns t ON t.id = f.turn
 WHERE f.turn = :turn;
+
+-- name: job.cancelled
+SELECT * FROM jobs WHERE turn IS NOT NULL AND state = 'cancelled';
 
 -- name: job.restored
 SELECT * FROM jobs WHERE restored = 1 AND kind <> 'watch' ORDER BY id;

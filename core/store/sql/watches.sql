@@ -10,8 +10,9 @@ ON CONFLICT (job) DO UPDATE SET digest = excluded.digest, text = excluded.text,
 
 -- name: watch.looked
 -- order: strict
--- It goes on; what ended meanwhile stays as it is.
-UPDATE jobs SET next_at = :next_at, settled_at = :settled_at, restored = 0,
+-- It goes on; what ended meanwhile stays as it is, and what was paused or resumed when that is next.
+UPDATE jobs SET settled_at = :settled_at, restored = 0,
+    next_at = CASE WHEN coalesce(next_at, -1) = coalesce(:was, -1) THEN :next_at ELSE next_at END,
     asked_at = CASE WHEN asked_at = :asked_at THEN NULL ELSE asked_at END
 WHERE id = :id AND state IN ('active', 'paused');
 
@@ -24,11 +25,11 @@ UPDATE jobs SET last_result = :last_result WHERE id = :id AND state = 'active';
 SELECT * FROM watches WHERE job = :job;
 
 -- name: watch.times
--- When each is next; a wish counts as now.
+-- When each is next; a wish counts as now. Of a paused one that is its end.
 SELECT id, next_at, asked_at, settled_at, turn FROM jobs WHERE kind = 'watch' AND state = 'active'
 UNION ALL
-SELECT id, next_at, asked_at, settled_at, turn FROM jobs
-    WHERE asked_at IS NOT NULL AND kind = 'watch' AND state = 'paused';
+SELECT id, until AS next_at, asked_at, settled_at, turn FROM jobs
+    WHERE kind = 'watch' AND state = 'paused' AND (asked_at IS NOT NULL OR until IS NOT NULL);
 
 -- name: tidy.watches
 -- order: strict
