@@ -89,7 +89,8 @@ class Answering:
             return Answered(item, answer, self.ground.showing.in_private(lane.id, answer.text))
         written = (*self._lane(lane, new), *self.ground.mark(message, lane))
         if message.direct and lane.person != person.id:  # whose direct chat it is
-            written = (*written, rows.lane_setting(lane.id, "person", person.id))
+            person_row = rows.lane_setting(lane.id, "person", person.id)
+            written = (*written, person_row, rows.wrote(lane.id, person.id))
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
             return Answered(self.arriving.side(lane, said, message.identity, written), answer)
@@ -174,8 +175,11 @@ class Answering:
     def _lane(self, lane: LaneRow, new: bool) -> tuple[Row, ...]:
         if not new:
             return ()
-        made = rows.new_lane(lane.id, lane.address, lane.direct, lane.title, lane.created_at)
-        return (made,)
+        return (
+            rows.new_lane(
+                lane.id, lane.address, lane.direct, lane.title, lane.created_at, lane.owner
+            ),
+        )
 
     # What a command may look at -----------------------------------------------------------
 
@@ -255,10 +259,6 @@ class Answering:
                 return replace(seen, one=one, firings=tuple(past))
         return replace(seen, mine=await jobs.count(store, person.id))
 
-    async def _session(self, lane: LaneRow, engine: str) -> str:
-        """The conversation that the next turn goes on with."""
-        held = (await reads.sessions(self.ground.store, lane.id)).get(engine)
-        current = held is not None and not held.quarantined and held.epoch == lane.epoch
     async def _link(self, lane: LaneRow, person: Person, typed: str) -> LinkSeen:
         """Whose code somebody typed in a direct chat, and whose that chat is now."""
         ground = self.ground
@@ -271,6 +271,10 @@ class Answering:
             return LinkSeen(problem=linking.EXPIRED, held=held)
         return LinkSeen(looked.account, looked.problem, held)
 
+    async def _session(self, lane: LaneRow, engine: str) -> str:
+        """The conversation that the next turn goes on with."""
+        held = (await reads.sessions(self.ground.store, lane.id)).get(engine)
+        current = held is not None and not held.quarantined and held.epoch == lane.epoch
         return held.session if held and current else ""
 
     def _values(self, lane: LaneRow, engine: str) -> Values:
@@ -324,10 +328,6 @@ class Answering:
         )
 
 
-def _engines(pauses: Mapping[str, PauseRow]) -> dict[str, EnginePause]:
-    return {
-        scope.removeprefix(ENGINE_SCOPE): EnginePause(row.reason, row.until)
-        for scope, row in pauses.items()
 def _recorded(answer: Answer, person: Person, here: Situation) -> Answer:
     """With its act as a row, so that both are stored or none."""
     if (act := answer.act) is None:
@@ -336,6 +336,10 @@ def _recorded(answer: Answer, person: Person, here: Situation) -> Answer:
     return replace(answer, rows=(*answer.rows, row))
 
 
+def _engines(pauses: Mapping[str, PauseRow]) -> dict[str, EnginePause]:
+    return {
+        scope.removeprefix(ENGINE_SCOPE): EnginePause(row.reason, row.until)
+        for scope, row in pauses.items()
         if scope.startswith(ENGINE_SCOPE)
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,12 +16,13 @@ from core.budget_words import BudgetsSeen
 from core.channel import Channel, ChannelLimits
 from core.clock import Clock
 from core.engines.base import Abilities, Choices
+from core.frozen import dataclass
 from core.items import Item
 from core.job_asking import JobLimits
 from core.lane_ids import channel_of, lane_id
 from core.lanes import LaneView
-from core.messages import Address, Message, Part
 from core.linking import Linking
+from core.messages import Address, Message, Part
 from core.people import People
 from core.prices import Prices
 from core.showing import Showing
@@ -146,12 +147,12 @@ class Ground:
     asking: set[str] = field(default_factory=set)  # channels that asked where to go on reading
     names: Names = field(default_factory=Names)
     showing: Showing = field(init=False)
-    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
     linking: Linking = field(init=False)
+    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.showing = Showing(
         self.linking = Linking(self.clock)
+        self.showing = Showing(
             self.store.ids, lambda lane: self.channels[channel_of(lane)], self.clock, self.new_id
         )
 
@@ -201,7 +202,9 @@ class Ground:
     def abilities(self, lane: LaneRow) -> Abilities:
         return self.spine.abilities(self.engine(lane))
 
-    def new_lane(self, address: Address, direct: bool, title: str) -> LaneRow:
-        """A lane that is not stored yet."""
-        now = self.clock.now()
-        return LaneRow(lane_id(address), address, direct=direct, title=title, created_at=now)
+    def new_lane(self, address: Address, direct: bool, title: str, sender: str = "") -> LaneRow:
+        """A lane that is not stored yet; a direct chat belongs to who begins it."""
+        now, owner = self.clock.now(), sender if direct else ""
+        return LaneRow(
+            lane_id(address), address, direct=direct, title=title, created_at=now, owner=owner
+        )
