@@ -28,20 +28,21 @@ from core.showing import new_id
 from core.store import rows
 from core.store.store import Store
 from gateway.channel_parts import lists, wanted_channels
-from gateway.config import Settings
+from gateway.config import Settings, Written
 from gateway.control import Control, listening
 from gateway.engine_parts import StoreLedger, make_engines
 from gateway.housekeeping import tidy_files
 from gateway.job_parts import job_limits, zone_name
 from gateway.job_reports import JobReports
 from gateway.left import remove_left
+from gateway.living import Living
 from gateway.opening import Platforms, load_each, offer, platforms
 from gateway.parts import Parts, assemble
 from gateway.paths import DATABASE
 from gateway.reports import Reports
 from gateway.settings_table import AfterCrash
 from gateway.socket_path import socket_path
-from gateway.web.listener import listen
+from gateway.web.listener import TOOLS_PATH, listen
 
 if TYPE_CHECKING:
     from gateway.web.site import Site
@@ -67,10 +68,13 @@ class Gateway:
         clock: Clock,
         engines: EngineMaker = make_engines,
         alarm: Callable[[], Alarm] = SchedulerAlarm,
+        written: Written | None = None,
     ) -> None:
+        """``written``: what the settings were made of; without it nothing can be saved for good."""
         self.web_port = settings.web_port  # 0 until one is found, if any will do
         self.on_site: Callable[[Site], None] = lambda _: None  # told what the page works with
         self._settings = settings
+        self._written = written
         self._make_engines = engines
         self._make_alarm = alarm
         self._clock = clock
@@ -136,6 +140,12 @@ class Gateway:
             loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
             store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
             self._trouble = lambda: store.trouble
+            living = await Living.open(store, clock, settings, self._written)
+            settings = self._settings = living.settings
+            if wanted_channels(settings) != named:  # of what was saved meanwhile
+                await loaded
+                named = wanted_channels(settings)
+                loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
             await remove_left(settings.home, store)
             there = await stack.enter_async_context(platforms(named, await loaded, clock))
             local = LocalChannel(new_id, clock.now)
@@ -148,7 +158,7 @@ class Gateway:
                 stack.push_async_callback(engine.close)
             people = People(lists(settings))
             await people.load(store)
-            tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}/mcp"
+            tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}{TOOLS_PATH}"
             alarms = self._make_alarm(), self._make_alarm()
             parts = assemble(settings, clock, store, channels, engines, people, tools_url, *alarms)
             self._intake = parts.intake
@@ -163,7 +173,8 @@ class Gateway:
                 ]
                 for engine in engines.values():
                     beside.append(group.create_task(engine.tend(), name=f"tend {engine.name}"))
-                await self._live(group, parts, local, there, (web, terminals, agents), ready)
+                listeners = web, terminals, agents
+                await self._live(group, parts, living, local, there, listeners, ready)
                 for task in beside:
                     task.cancel()
 
@@ -171,6 +182,7 @@ class Gateway:
         self,
         group: asyncio.TaskGroup,
         parts: Parts,
+        living: Living,
         local: LocalChannel,
         there: Platforms,
         listeners: tuple[socket, socket, socket],
@@ -209,7 +221,7 @@ class Gateway:
             ("local socket", control.serve(terminals)),
             *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
             *((f"menu of {name}", offer(name, one, menu())) for name, one in there.opened.items()),
-            ("web", self._web(parts, local, web)),
+            ("web", self._web(parts, living, local, web)),
             ("tools of agents", self._tools(parts, agents)),
             ("abilities", self._look(parts.engines)),
         ]
@@ -239,10 +251,12 @@ class Gateway:
             await self._clock.sleep(LISTEN_AGAIN[min(failures, len(LISTEN_AGAIN) - 1)])
             failures += 1
 
-    async def _web(self, parts: Parts, local: LocalChannel, listener: socket) -> None:
+    async def _web(
+        self, parts: Parts, living: Living, local: LocalChannel, listener: socket
+    ) -> None:
         # Late and beside the loop: it costs a tenth of a second, and channels come first.
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
-        site = app.make_site(self._settings, parts, local, self._clock, self.reasons)
+        site = app.make_site(living, parts, local, self._clock, self.reasons)
         self.on_site(site)
         await app.serve(app.application(site), listener)
 

@@ -1,7 +1,8 @@
 """Where settings come from, and everything that is wrong with them at once.
 
 The environment wins over ``.env`` in the current folder, that one over ``.env`` in the home, and
-that over what was saved in the database. It must not know what a setting is used for.
+that over what was saved in the database. What was saved never stops a start: a saved value that
+cannot count is left out, and it is told which. It must not know what a setting is used for.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,37 @@ from urllib.parse import unquote, urlsplit
 
 from dotenv.parser import parse_stream
 
-from gateway.settings_table import EngineName, Settings, SlackMode, TelegramMode, table
+from core.frozen import dataclass
+from gateway.settings_table import (
+    PREFIX,
+    Applies,
+    EngineName,
+    Setting,
+    Settings,
+    SlackMode,
+    TelegramMode,
+    table,
+)
 from gateway.trouble import Trouble
 from gateway.values import MailServer, Secret, folder
 
-__all__ = ["BadSettings", "Given", "Settings", "Source", "load", "parse", "read", "secrets_of"]
+__all__ = [
+    "ADDING",
+    "BadSettings",
+    "Given",
+    "Settings",
+    "Settled",
+    "Source",
+    "Written",
+    "load",
+    "read",
+    "secrets_of",
+    "settle",
+    "written",
+]
 
-PREFIX = "LANEWAY_"
 _HOME = "LANEWAY_HOME"
-_ADDING = frozenset({"admins", "members", "places", "bots", "admin_emails", "member_emails"})
+ADDING = frozenset({"admins", "members", "places", "bots", "admin_emails", "member_emails"})
 
 
 class BadSettings(Trouble):
@@ -58,16 +81,42 @@ class Given:
     source: Source
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the environment and the files say, and what is wrong with them."""
+
+    given: Mapping[str, Given] = field(default_factory=dict)
+    problems: Sequence[str] = ()
+
+    def fixed(self, name: str) -> Given | None:
+        """What is written of a setting and goes before what is saved, also when it is empty."""
+        return self.given.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Settings as they count. ``left_out``: what was saved and does not count, and why.
+
+    ``together``: what is wrong with the settings as a whole because something was left out.
+    """
+
+    settings: Settings
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    together: Sequence[str] = ()
+
+
 def load(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     saved: Mapping[str, str] | None = None,
 ) -> Settings:
     """The settings of this process, or BadSettings with all that is wrong."""
-    given, problems = read(os.environ if environ is None else environ, cwd or Path.cwd())
-    for name, value in (saved or {}).items():
-        given.setdefault(name, Given(value, Source.SAVED))
-    return parse(given, problems, saved or {})
+    return settle(written(environ, cwd), saved or {}).settings
+
+
+def written(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Written:
+    """What the environment and the files of this process say."""
+    return Written(*read(os.environ if environ is None else environ, cwd or Path.cwd()))
 
 
 def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[str]]:
@@ -113,17 +162,18 @@ def _add(given: dict[str, Given], path: Path, source: Source, problems: list[str
         given.setdefault(name, Given(value, source))
 
 
-def parse(
-    given: Mapping[str, Given],
-    problems: Sequence[str] = (),
-    saved: Mapping[str, str] | None = None,
-) -> Settings:
-    """Typed settings of what was given; an empty value counts as not set."""
-    problems = list(problems)
+def settle(
+    said: Written, saved: Mapping[str, str], lost: Mapping[str, str] | None = None
+) -> Settled:
+    """Typed settings of what is written and what was saved; an empty value counts as not set.
+
+    ``lost``: saved ones that cannot even be read, and why. Raises BadSettings for what is written.
+    """
     rows = {row.name: row for row in table()}
+    problems = list(said.problems)
     typed: dict[str, Any] = {}
     unread: set[str] = set()
-    for name, one in given.items():
+    for name, one in said.given.items():
         if name not in rows:
             problems.append(_unknown(name, one, list(rows)))
         elif one.value:
@@ -132,15 +182,49 @@ def parse(
             except ValueError as error:
                 problems.append(f"{name} ({one.source}) {error}")
                 unread.add(name)
-    for name, value in (saved or {}).items():
-        row = rows.get(name)
-        if row and row.field in _ADDING and row.field in typed and value:
-            typed[row.field] |= row.read(value)
-    settings = replace(Settings(), **typed)
-    problems += [words for names, words in contradictions(settings) if not unread & names]
+    left_out = dict(lost or {})
+    more = _saved(rows, said, saved, left_out)
+    while True:
+        settings = replace(Settings(), **_joined(typed, rows, more))
+        found = [(names, why) for names, why in contradictions(settings) if not unread & names]
+        guilty = {name: why for names, why in found for name in names if name in more}
+        if not guilty:
+            break
+        left_out |= guilty
+        more = {name: value for name, value in more.items() if name not in guilty}
+    together = [why for names, why in found if names & left_out.keys()]
+    problems += [why for names, why in found if not names & left_out.keys()]
     if problems:
         raise BadSettings(problems)
-    return settings
+    return Settled(settings, left_out, together)
+
+
+def _saved(
+    rows: Mapping[str, Setting], said: Written, saved: Mapping[str, str], left_out: dict[str, str]
+) -> dict[str, Any]:
+    """Saved values as they can be read, by name; the others go into ``left_out``."""
+    read: dict[str, Any] = {}
+    for name, value in saved.items():
+        row = rows.get(name)
+        if row is None or row.applies is Applies.ENVIRONMENT:
+            left_out[name] = "is no setting that can be saved in this version"
+        elif value and (row.field in ADDING or said.fixed(name) is None):
+            try:
+                read[name] = row.read(value)
+            except ValueError as error:
+                left_out[name] = str(error)
+    return read
+
+
+def _joined(
+    typed: Mapping[str, Any], rows: Mapping[str, Setting], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is written and what is saved, by field; lists add up."""
+    joined = dict(typed)
+    for name, value in more.items():
+        at = rows[name].field
+        joined[at] = joined[at] | value if at in joined else value
+    return joined
 
 
 def _unknown(name: str, one: Given, known: list[str]) -> str:
@@ -152,7 +236,7 @@ def _unknown(name: str, one: Given, known: list[str]) -> str:
 
 
 def contradictions(settings: Settings) -> Iterator[tuple[set[str], str]]:
-    """Settings that are good one by one but not together: the names involved, and why."""
+    """Settings that are good one by one but not together: the names they are about, and why."""
     yield from _webhooks(settings)
     yield from _engines(settings)
     slack = {"LANEWAY_SLACK_BOT_TOKEN", "LANEWAY_SLACK_APP_TOKEN"}
@@ -186,9 +270,12 @@ def _webhooks(settings: Settings) -> Iterator[tuple[set[str], str]]:
     )
     for webhook, mode, secret, value in wanted:
         if webhook and not value:
-            yield {secret}, f"{mode}=webhook also needs {secret}: anyone could send updates else"
+            yield (
+                {mode, secret},
+                f"{mode}=webhook also needs {secret}: anyone could send updates else",
+            )
         if webhook and not settings.web_url:
-            yield {"LANEWAY_WEB_URL"}, f"{mode}=webhook also needs LANEWAY_WEB_URL"
+            yield {mode, "LANEWAY_WEB_URL"}, f"{mode}=webhook also needs LANEWAY_WEB_URL"
 
 
 def _engines(settings: Settings) -> Iterator[tuple[set[str], str]]:
@@ -198,11 +285,12 @@ def _engines(settings: Settings) -> Iterator[tuple[set[str], str]]:
     }
     for name, engine in chosen.items():
         if engine is EngineName.ACP and not settings.acp_command:
-            yield {"LANEWAY_ACP_COMMAND"}, f"{name}=acp also needs LANEWAY_ACP_COMMAND"
+            yield {name, "LANEWAY_ACP_COMMAND"}, f"{name}=acp also needs LANEWAY_ACP_COMMAND"
         if engine is EngineName.OPENAI and not settings.openai_base_url:
-            yield {"LANEWAY_OPENAI_BASE_URL"}, f"{name}=openai also needs LANEWAY_OPENAI_BASE_URL"
+            base = "LANEWAY_OPENAI_BASE_URL"
+            yield {name, base}, f"{name}=openai also needs {base}"
         if engine is EngineName.OPENAI and not settings.openai_model:
-            yield {"LANEWAY_OPENAI_MODEL"}, f"{name}=openai also needs LANEWAY_OPENAI_MODEL"
+            yield {name, "LANEWAY_OPENAI_MODEL"}, f"{name}=openai also needs LANEWAY_OPENAI_MODEL"
     if settings.fallback_engine is settings.engine:
         yield set(chosen), "LANEWAY_FALLBACK_ENGINE is the same as LANEWAY_ENGINE: name another"
 

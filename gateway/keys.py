@@ -34,10 +34,7 @@ class Keys:
     def of(cls, home: Path) -> Keys:
         """Read the key file, or make it; raises ValueError in plain words when it is no key."""
         path = home / KEY_FILE
-        try:
-            secret = path.read_bytes()
-        except FileNotFoundError:
-            secret = b""
+        secret = _read(path)
         if not secret:
             secret = os.urandom(_BYTES)
             make_private(path)
@@ -45,12 +42,18 @@ class Keys:
                 file.write(secret)
                 file.flush()
                 os.fsync(file.fileno())
-        if len(secret) != _BYTES:
-            raise ValueError(
-                f"{path} is no key of Laneway ({len(secret)} bytes instead of {_BYTES}): put the"
-                " right one back, or remove it; secrets saved on the page must be entered anew then"
-            )
         return cls(secret)
+
+    @classmethod
+    def there(cls, home: Path) -> Keys | None:
+        """Of the key file that is there; nothing is made. Raises ValueError as ``of`` does."""
+        secret = _read(home / KEY_FILE)
+        return cls(secret) if secret else None
+
+    @classmethod
+    def passing(cls) -> Keys:
+        """Keys that nothing keeps, for a gateway that has to do without its key file."""
+        return cls(os.urandom(_BYTES))
 
     def for_purpose(self, purpose: str) -> bytes:
         """A key of its own for each purpose, from which no other can be found."""
@@ -77,3 +80,19 @@ class Keys:
         except (InvalidTag, ValueError) as fault:
             raise WrongKey(f"{row} was sealed with another key") from fault
         return opened.decode()
+
+
+def _read(path: Path) -> bytes:
+    """The key, or nothing when there is none."""
+    try:
+        secret = path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as fault:
+        raise ValueError(f"{path} cannot be read: {fault.strerror}") from fault
+    if secret and len(secret) != _BYTES:
+        raise ValueError(
+            f"{path} is no key of Laneway ({len(secret)} bytes instead of {_BYTES}): put the"
+            " right one back, or remove it; secrets saved on the page must be entered anew then"
+        )
+    return secret

@@ -101,6 +101,10 @@ class SafeHandler(logging.StreamHandler[IO[str]]):
         self.setFormatter(JsonFormat() if form is LogFormat.JSON else TextFormat())
         self._redact = redact
 
+    def hide(self, *secrets: str) -> None:
+        """Hide these as well from now on."""
+        self._redact.add(*secrets)
+
     def format(self, record: logging.LogRecord) -> str:
         return self._redact(super().format(record))
 
@@ -115,20 +119,37 @@ def set_up(settings: Settings, stream: IO[str] | None = None) -> Redactor:
 
     What is added to the returned redactor later is hidden from then on.
     """
-    redact = Redactor({*secrets_of(settings), *handed_on(settings, os.environ)})
-    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    redact = Redactor(_secrets(settings))
     handler = SafeHandler(stream or sys.stdout, settings.log_format, redact)
-    logging.basicConfig(handlers=[handler], level=level, force=True)
+    logging.basicConfig(handlers=[handler], force=True)
     logging.captureWarnings(True)
+    _set_levels(settings)
+    sys.excepthook = _uncaught
+    threading.excepthook = _uncaught_in_thread
+    sys.unraisablehook = _unraisable
+    return redact
+
+
+def renew(settings: Settings) -> None:
+    """Go by other settings from now on; what was a secret before stays hidden."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, SafeHandler):
+            handler.hide(*_secrets(settings))
+            _set_levels(settings)
+
+
+def _secrets(settings: Settings) -> set[str]:
+    return {*secrets_of(settings), *handed_on(settings, os.environ)}
+
+
+def _set_levels(settings: Settings) -> None:
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    logging.getLogger().setLevel(level)
     quiet = level if level < logging.INFO else max(level, logging.WARNING)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(quiet)
     for name in _NEVER_BELOW_INFO:
         logging.getLogger(name).setLevel(max(level, logging.INFO))
-    sys.excepthook = _uncaught
-    threading.excepthook = _uncaught_in_thread
-    sys.unraisablehook = _unraisable
-    return redact
 
 
 def handed_on(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:

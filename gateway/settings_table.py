@@ -7,7 +7,7 @@ is the business of ``gateway.config``. ``.env.example`` is made from this table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields, replace
 from datetime import tzinfo
 from decimal import Decimal
 from enum import StrEnum
@@ -15,11 +15,23 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from core.engines.base import Approvals
+from core.frozen import dataclass
 from core.turns import Busy
 from gateway import values
 from gateway.values import MailServer, Network, Rate, Secret, SigninLimits
 
 T = TypeVar("T")
+PREFIX = "LANEWAY_"
+
+
+class Applies(StrEnum):
+    """When a saved value takes effect in a gateway that runs."""
+
+    AT_ONCE = "at once"
+    RECONNECTS = "at once: the channel connects anew"
+    RELOADS = "from the next turn of the engine"
+    NEXT_START = "at the next start"
+    ENVIRONMENT = "only set in the environment or .env"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,8 @@ class Setting:
     default: str
     meaning: str
     group: str
+    applies: Applies
+    parts: tuple[str, ...] = ()  # the channels or engines that are renewed
     field: str = ""
 
 
@@ -90,32 +104,50 @@ class LogLevel(StrEnum):
 _ROW = "setting"
 
 
-def _in(group: str) -> Callable[[str, Callable[[str], T], str, str], T]:
-    """A maker of fields of one group: ``make(name, reader, default, meaning)``."""
+class _In:
+    """A maker of fields of one group: ``make(name, reader, default, meaning)``.
 
-    def make(name: str, read: Callable[[str], T], default: str, meaning: str) -> T:
-        row = Setting(name, read, default, meaning, group)
+    ``applies`` and ``parts`` are those of the whole group, where a field says nothing else.
+    """
+
+    def __init__(self, group: str, applies: Applies = Applies.AT_ONCE, *parts: str) -> None:
+        self._group = group
+        self._applies = applies
+        self._parts = parts
+
+    def __call__(
+        self,
+        name: str,
+        read: Callable[[str], T],
+        default: str,
+        meaning: str,
+        applies: Applies | None = None,
+        *parts: str,
+    ) -> T:
+        if applies is None:
+            applies, parts = self._applies, self._parts
+        row = Setting(name, read, default, meaning, self._group, applies, parts)
         # The reader's type is the field's type: a row that does not fit its annotation is found
         # by the type checker, which would not look inside the metadata.
         made: object = field(default_factory=lambda: read(default), metadata={_ROW: row})
         return cast(T, made)
 
-    return make
 
+_ENGINES = ("demo", "acp", "claude", "codex")  # those that are programs
 
-_home = _in("The gateway")
-_telegram = _in("Telegram")
-_slack = _in("Slack")
-_discord = _in("Discord")
-_people = _in("People and places (ids, never user names)")
-_engine = _in("Engines")
-_approve = _in("Approvals")
-_turns = _in("Turns")
-_shown = _in("What people see while a turn works")
-_jobs = _in("Schedules and watches")
-_voice = _in("Voice notes")
-_web = _in("Web page, sign-in and mail")
-_logs = _in("Logs and metrics")
+_home = _In("The gateway")
+_telegram = _In("Telegram", Applies.RECONNECTS, "telegram")
+_slack = _In("Slack", Applies.RECONNECTS, "slack")
+_discord = _In("Discord", Applies.RECONNECTS, "discord")
+_people = _In("People and places (ids, never user names)")
+_engine = _In("Engines")
+_approve = _In("Approvals")
+_turns = _In("Turns")
+_shown = _In("What people see while a turn works")
+_jobs = _In("Schedules and watches")
+_voice = _In("Voice notes")
+_web = _In("Web page, sign-in and mail")
+_logs = _In("Logs and metrics")
 
 _channels = values.listed(values.person)
 _mails = values.listed(values.mail_address)
@@ -131,6 +163,7 @@ class Settings:
         values.folder,
         "~/.laneway",
         "data directory: database, key file, workspaces, attachments",
+        Applies.ENVIRONMENT,
     )
     timezone: tzinfo = _home(
         "LANEWAY_TIMEZONE",
@@ -243,42 +276,64 @@ class Settings:
         values.command,
         "",
         "command line of an ACP agent, e.g. gemini --experimental-acp",
+        Applies.RELOADS,
+        "acp",
     )
     acp_readonly_mode: str = _engine(
         "LANEWAY_ACP_READONLY_MODE",
         values.text,
         "",
         "the agent's mode in which it can only read; needed for side answers of ACP agents",
+        Applies.RELOADS,
+        "acp",
     )
     openai_base_url: str = _engine(
         "LANEWAY_OPENAI_BASE_URL",
         _http,
         "",
         "any OpenAI-compatible chat-completions server, like http://127.0.0.1:11434/v1",
+        Applies.RELOADS,
+        "openai",
     )
     openai_api_key: Secret = _engine(
-        "LANEWAY_OPENAI_API_KEY", values.secret, "", "the key of that server, where it wants one"
+        "LANEWAY_OPENAI_API_KEY",
+        values.secret,
+        "",
+        "the key of that server, where it wants one",
+        Applies.RELOADS,
+        "openai",
     )
     openai_model: str = _engine(
-        "LANEWAY_OPENAI_MODEL", values.text, "", "the model to ask that server for"
+        "LANEWAY_OPENAI_MODEL",
+        values.text,
+        "",
+        "the model to ask that server for",
+        Applies.RELOADS,
+        "openai",
     )
     openai_context: int = _engine(
         "LANEWAY_OPENAI_CONTEXT",
         values.whole(1000, 10_000_000),
         "32000",
         "tokens of a conversation that are sent to that model, by a rough count",
+        Applies.RELOADS,
+        "openai",
     )
     claude_command: tuple[str, ...] = _engine(
         "LANEWAY_CLAUDE_COMMAND",
         values.command,
         "",
         "Claude Code, with extra arguments if wanted; empty: the one that is found",
+        Applies.RELOADS,
+        "claude",
     )
     codex_command: tuple[str, ...] = _engine(
         "LANEWAY_CODEX_COMMAND",
         values.command,
         "",
         "Codex, with extra arguments if wanted; empty: codex on the PATH",
+        Applies.RELOADS,
+        "codex",
     )
     fallback_engine: EngineName | None = _engine(
         "LANEWAY_FALLBACK_ENGINE",
@@ -291,6 +346,8 @@ class Settings:
         values.listed(values.variable),
         "",
         "names of variables handed to engines (HOME, PATH, LANG and TZ always are)",
+        Applies.RELOADS,
+        *_ENGINES,
     )
     workspace: Path | None = _engine(
         "LANEWAY_WORKSPACE",
@@ -355,7 +412,12 @@ class Settings:
         "LANEWAY_TURN_TIMEOUT", values.some_duration, "6h", "a whole turn, asking not counted"
     )
     stop_grace: float = _turns(
-        "LANEWAY_STOP_GRACE", values.some_duration, "4s", "from asking an engine to stop to KILL"
+        "LANEWAY_STOP_GRACE",
+        values.some_duration,
+        "4s",
+        "from asking an engine to stop to KILL",
+        Applies.RELOADS,
+        *_ENGINES,
     )
     drain_timeout: float = _turns(
         "LANEWAY_DRAIN_TIMEOUT",
@@ -368,6 +430,7 @@ class Settings:
         values.choice(AfterCrash),
         "tell",
         "a turn that ran at a crash: tell its thread (with a button), or continue it once",
+        Applies.NEXT_START,
     )
 
     preview: bool = _shown("LANEWAY_PREVIEW", values.on_off, "on", "live previews")
@@ -407,8 +470,20 @@ class Settings:
         "LANEWAY_TRANSCRIBE_MODEL", values.text, "", "the model to ask that service for"
     )
 
-    web_host: str = _web("LANEWAY_WEB_HOST", values.host, "127.0.0.1", "where the page listens")
-    web_port: int = _web("LANEWAY_WEB_PORT", values.whole(0, 65535), "8790", "and its port")
+    web_host: str = _web(
+        "LANEWAY_WEB_HOST",
+        values.host,
+        "127.0.0.1",
+        "where the page listens",
+        Applies.ENVIRONMENT,
+    )
+    web_port: int = _web(
+        "LANEWAY_WEB_PORT",
+        values.whole(0, 65535),
+        "8790",
+        "and its port",
+        Applies.ENVIRONMENT,
+    )
     web_url: str = _web(
         "LANEWAY_WEB_URL",
         _http,
@@ -453,6 +528,7 @@ class Settings:
         values.choice(LogFormat),
         "text",
         "text, or json: one object a line",
+        Applies.NEXT_START,
     )
     log_level: LogLevel = _logs(
         "LANEWAY_LOG_LEVEL", values.choice(LogLevel), "info", "debug, info, warning or error"
@@ -463,4 +539,4 @@ def table() -> Iterator[Setting]:
     """Every row, in the order of ``Settings``, with the name of its field."""
     for one in fields(Settings):
         row: Setting = one.metadata[_ROW]
-        yield Setting(row.name, row.read, row.default, row.meaning, row.group, one.name)
+        yield replace(row, field=one.name)

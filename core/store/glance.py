@@ -13,6 +13,7 @@ from pathlib import Path
 from core.store.errors import StoreError
 from core.store.integrity import untouched
 from core.store.queries import queries
+from core.store.records import SettingRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,18 @@ def roles(path: Path) -> Mapping[str, str]:
     except sqlite3.Error as fault:
         raise StoreError(f"it cannot be read just now: {fault}") from fault
     return dict(found)
+
+
+def settings(path: Path) -> Mapping[str, SettingRow]:
+    """What was saved on the settings page, by name. Raises StoreError when it cannot be read."""
+    try:
+        with untouched(path) as connection:
+            found = connection.execute(queries()["setting.list"].sql)
+            columns = [column[0] for column in found.description]
+            saved = [SettingRow(**dict(zip(columns, row, strict=True))) for row in found]
+    except sqlite3.Error as fault:
+        raise StoreError(f"it cannot be read just now: {fault}") from fault
+    return {row.name: row for row in saved}
 
 
 def open_by_channel(path: Path) -> Mapping[str, Open]:

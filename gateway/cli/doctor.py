@@ -22,17 +22,19 @@ from core.people import Role
 from core.store import glance, integrity
 from core.store.errors import StoreError
 from core.wording import count
-from gateway import config
+from gateway import saved
 from gateway.channel_parts import wanted_channels
 from gateway.cli.border import as_json, harmless
 from gateway.config import BadSettings, Settings
 from gateway.engine_parts import hearing, make_engines
 from gateway.later import missing_here, unused_here
 from gateway.paths import DATABASE
+from gateway.saved import Loaded
 from gateway.settings_table import EngineName
 from gateway.socket_path import answers, socket_path
 
 SETTINGS_FIX = "see .env.example for every setting and what it takes; change it where it was set"
+SAVED_FIX = "open the settings page and enter it anew; it counts as not set until then"
 FIRST_ADMIN = (
     "send /whoami to the bot, which tells your id; then set LANEWAY_ADMINS to it, like "
     "LANEWAY_ADMINS=telegram:700000001, and start again"
@@ -47,11 +49,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """0 when everything is well, 1 when something wants mending."""
     try:
-        settings = config.load()
+        loaded = saved.look()
     except BadSettings as fault:
         findings = _wrong(fault.problems)
     else:
+        settings = loaded.settings
         findings = _wrong(missing_here(settings)) or [_usable(settings)]
+        findings += _left_out(loaded)
         findings += asyncio.run(_all(settings))
     if options.json:
         print(as_json([asdict(finding) for finding in findings]))
@@ -80,6 +84,15 @@ def _usable(settings: Settings) -> Finding:
     unused = unused_here(settings)
     idle = f"; in this version these do nothing yet: {', '.join(unused)}" if unused else ""
     return Finding("settings", True, f"all of them can be read{idle}")
+
+
+def _left_out(loaded: Loaded) -> list[Finding]:
+    """What was saved on the page and does not count, and how much of it does."""
+    if wrong := saved.problems(loaded.settled, loaded.key_trouble):
+        return [Finding("saved settings", False, problem, SAVED_FIX) for problem in wrong]
+    if not loaded.saved.values:
+        return []
+    return [Finding("saved settings", True, count(len(loaded.saved.values), "value"))]
 
 
 async def _all(settings: Settings) -> list[Finding]:

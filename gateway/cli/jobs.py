@@ -6,7 +6,7 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from gateway import config
+from gateway import saved
 from gateway.cli.border import as_json, harmless
 from gateway.cli.client import Down, ask, table
 from gateway.config import Settings
@@ -33,7 +33,7 @@ def job_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def jobs(options: argparse.Namespace) -> int:
-    settings = config.load()
+    settings = saved.load()
     found = asyncio.run(ask(settings, {"do": "jobs"}, _down(settings, "list", {})))
     print(as_json(found) if options.json else table(found, _COLUMNS))
     return 0
@@ -48,7 +48,7 @@ def job(options: argparse.Namespace) -> int:
     parser.add_argument("verb", choices=("pause", "resume", "run", "cancel"))
     given = parser.parse_args(words)
     request = {"id": given.id, "verb": given.verb}
-    settings = config.load()
+    settings = saved.load()
     done = asyncio.run(ask(settings, {"do": "job", **request}, _down(settings, "change", request)))
     later = " The gateway is down: it runs at the next start." if done["later"] else ""
     print(harmless(done["said"]) + (later if given.verb == "run" else ""))
@@ -62,7 +62,7 @@ def _add(words: list[str]) -> int:
     parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="what to do then")
     given = parser.parse_args(words)
     request = {"lane": given.lane, "when": given.when, "prompt": " ".join(given.prompt)}
-    settings = config.load()
+    settings = saved.load()
     made = asyncio.run(ask(settings, {"do": "job_add", **request}, _down(settings, "add", request)))
     print(harmless(f"Job {made['id']} is set in {made['lane']}: {made['when']}. Next:"))
     for moment in made["coming"]:

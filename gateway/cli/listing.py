@@ -7,7 +7,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from core.wording import count
-from gateway import config
+from gateway import saved
 from gateway.cli.border import as_json, harmless
 from gateway.cli.client import ask, table
 from gateway.trouble import Trouble
@@ -50,7 +50,7 @@ def pair_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def lanes(options: argparse.Namespace) -> int:
-    settings = config.load()
+    settings = saved.load()
 
     async def down(store: Store, _: People) -> Any:
         from gateway import reports
@@ -62,7 +62,7 @@ def lanes(options: argparse.Namespace) -> int:
 
 
 def turns(options: argparse.Namespace) -> int:
-    settings = config.load()
+    settings = saved.load()
     if options.release:
         released = asyncio.run(ask(settings, {"do": "release"}, _release))
         let_go = count(released["turns"], "turn"), count(released["deliveries"], "message")
@@ -102,7 +102,7 @@ def people(options: argparse.Namespace) -> int:
 
         return await reports.people(store, known)
 
-    _show("people", asyncio.run(ask(config.load(), {"do": "people"}, down)), options.json)
+    _show("people", asyncio.run(ask(saved.load(), {"do": "people"}, down)), options.json)
     return 0
 
 
@@ -115,7 +115,7 @@ def pair(options: argparse.Namespace) -> int:
         except LookupError as fault:
             raise Trouble(str(fault)) from fault
 
-    let_in = asyncio.run(ask(config.load(), {"do": "pair", "code": options.code}, down))
+    let_in = asyncio.run(ask(saved.load(), {"do": "pair", "code": options.code}, down))
     name = let_in["name"] or let_in["person"]
     print(harmless(f"{name} ({let_in['person']}) is a member now."))
     return 0

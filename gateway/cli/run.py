@@ -12,10 +12,10 @@ from core import prices
 from core.clock import SystemClock
 from core.store.errors import Locked, StoreError
 from core.store.home import locked
-from gateway import config, logs
+from gateway import logs, saved
 from gateway.app import Gateway
 from gateway.channel_parts import wanted_channels
-from gateway.config import BadSettings, Settings
+from gateway.config import BadSettings, Settings, Written
 from gateway.later import missing_here, unused_here
 from gateway.settings_table import EngineName
 from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
@@ -33,7 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """0 after SIGTERM or SIGINT."""
-    settings = config.load()
+    loaded = saved.look()
+    settings = loaded.settings
     if problems := [*missing_here(settings), *prices.problems(settings.home, set(EngineName))]:
         raise BadSettings(problems)
     logs.set_up(settings)
@@ -41,20 +42,20 @@ def main(options: argparse.Namespace) -> int:
         log.warning("in this version these settings do nothing yet: %s", ", ".join(unused))
     try:
         private_folder(socket_path(settings.home), settings.home)
-        _begin(settings)
+        _begin(settings, loaded.written)
     except (StoreError, PortTaken, UnsafeSocket) as fault:
         raise Trouble(str(fault)) from fault
     return 0
 
 
-def _begin(settings: Settings) -> None:
+def _begin(settings: Settings, written: Written) -> None:
     """Live. A command that looks at the home while no gateway runs holds it for a moment only."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
             with locked(settings.home):
                 pass  # before the port, which a second start wants as well
-            asyncio.run(_live(settings))
+            asyncio.run(_live(settings, written))
         except Locked:
             if answers(socket_path(settings.home)) or time.monotonic() > end:
                 raise
@@ -63,8 +64,8 @@ def _begin(settings: Settings) -> None:
             return
 
 
-async def _live(settings: Settings) -> None:
-    gateway = Gateway(settings, SystemClock())
+async def _live(settings: Settings, written: Written) -> None:
+    gateway = Gateway(settings, SystemClock(), written=written)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, gateway.stop)

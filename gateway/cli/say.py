@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gateway import config
+from gateway import saved
 from gateway.cli.border import harmless
 from gateway.cli.client import Talk, talk
 from gateway.config import Settings
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """0 when it was answered, 1 when the turn ended otherwise."""
     text = sys.stdin.read() if options.text == "-" else options.text
-    return asyncio.run(_say(config.load(), options.lane, text))
+    return asyncio.run(_say(saved.load(), options.lane, text))
 
 
 async def _say(settings: Settings, lane: str, text: str) -> int:

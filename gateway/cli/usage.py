@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gateway import config
+from gateway import saved
 from gateway.cli.border import as_json
 from gateway.cli.client import ask, table
 from gateway.trouble import Trouble
@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    settings = config.load()
+    settings = saved.load()
 
     async def down(store: Store, _: People) -> Any:
         from gateway import reports

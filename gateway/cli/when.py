@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from core.when import BadWhen, parse, upcoming
 from core.when.grammar import named_zone
 from core.when.plan import instant_of, to_instant
-from gateway import config
+from gateway import saved
 from gateway.trouble import Trouble
 
 COUNT = 5
@@ -35,7 +35,7 @@ def _count(text: str) -> int:
 
 def main(options: argparse.Namespace) -> int:
     try:
-        zone = named_zone(options.tz) if options.tz else config.load().timezone
+        zone = named_zone(options.tz) if options.tz else saved.load().timezone
         now = _now(options.since, zone)
         plan = parse(options.when, zone, now)
     except BadWhen as refusal:

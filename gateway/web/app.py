@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 from channels.local.channel import LocalChannel
 from core.clock import Clock
 from gateway.config import Settings
-from gateway.keys import Keys
+from gateway.living import Living
 from gateway.parts import Parts
 from gateway.web import access, health, hooks, rendering
 from gateway.web.access import open_api, page, rule_of
@@ -42,13 +42,13 @@ def application(site: Site) -> Starlette:
     ]
     for route in routes:
         rule_of(route)
-    app = Starlette(routes=routes, middleware=[Middleware(Headers, https=site.https)])
+    app = Starlette(routes=routes, middleware=[Middleware(Headers, https=lambda: site.https)])
     app.state.site = site
     return app
 
 
 def make_site(
-    settings: Settings,
+    living: Living,
     parts: Parts,
     local: LocalChannel,
     clock: Clock,
@@ -56,7 +56,13 @@ def make_site(
 ) -> Site:
     """What the routes work with."""
     accounts = Accounts(parts.store, parts.people, clock)
-    return Site(settings, parts, local, clock, Keys.of(settings.home), accounts, reasons)
+    site = Site(living.settings, parts, local, clock, living.keys, accounts, reasons, living)
+
+    async def renewed(_: Settings, new: Settings) -> None:
+        site.settings = new
+
+    living.on_change(renewed)
+    return site
 
 
 async def _home(request: Request, visitor: Visitor) -> Response:

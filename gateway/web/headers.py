@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _POLICY = "; ".join(
@@ -33,9 +35,9 @@ _HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 class Headers:
     """Adds them to each answer that does not have its own."""
 
-    def __init__(self, app: ASGIApp, https: bool) -> None:
+    def __init__(self, app: ASGIApp, https: Callable[[], bool]) -> None:
         self._app = app
-        self._added = (*_ALWAYS, _NEVER_KEPT, *((_HTTPS_ONLY,) if https else ()))
+        self._https = https  # whether people come by it now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -45,7 +47,8 @@ class Headers:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = {name.lower() for name, _ in message["headers"]}
-                more = [pair for pair in self._added if pair[0] not in own]
+                added = (*_ALWAYS, _NEVER_KEPT, *((_HTTPS_ONLY,) if self._https() else ()))
+                more = [pair for pair in added if pair[0] not in own]
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 

@@ -12,6 +12,7 @@ from channels.local.channel import LocalChannel
 from core.clock import Clock
 from gateway.config import Settings
 from gateway.keys import Keys
+from gateway.living import Living
 from gateway.parts import Parts
 from gateway.web.accounts import Accounts
 
@@ -27,6 +28,7 @@ class Site:
     keys: Keys
     accounts: Accounts
     reasons: Callable[[], list[str]]  # why the gateway cannot do its work now; empty when it can
+    living: Living
 
     @property
     def https(self) -> bool:

@@ -20,7 +20,7 @@ from typing import Self
 import httpx
 
 from core.clock import Clock, SystemClock
-from gateway import config
+from gateway import config, saved
 from gateway.app import Gateway
 from gateway.web.access import cookie_name
 from gateway.web.site import Site
@@ -69,8 +69,12 @@ class Page:
     async def start(self) -> None:
         """Start, and return when the page is served."""
         environ = environment(self.home, None, LANEWAY_WEB_PORT="0", **self.settings)
-        loaded = config.load({name: value for name, value in environ.items() if value}, self.home)
-        self.gateway = Gateway(loaded, self.clock, alarm=lambda: ClockAlarm(self.clock))
+        given = {name: value for name, value in environ.items() if value}
+        said = config.written(given, self.home)
+        loaded = saved.look(given, self.home).settings
+        self.gateway = Gateway(
+            loaded, self.clock, alarm=lambda: ClockAlarm(self.clock), written=said
+        )
         made: asyncio.Future[Site] = asyncio.get_running_loop().create_future()
         self.gateway.on_site = made.set_result
         self._task = asyncio.create_task(self.gateway.run(lambda: None), name="gateway")
