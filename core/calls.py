@@ -9,11 +9,12 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from core.channel import Action, Channel, Done, RateLimited, SendError, Uncertain
 from core.clock import Clock
+from core.frozen import dataclass
 from core.gate import Gate
 from core.guard import OnFault, fault_of, guarded
 from core.messages import Address

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from core import wording
+from core.frozen import dataclass
 from core.ground import Ground
 from core.items import Item
 from core.messages import Missed, clean

@@ -9,12 +9,13 @@ import logging
 import math
 import tomllib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from core.engines.base import Usage
+from core.frozen import dataclass
 
 log = logging.getLogger(__name__)
 

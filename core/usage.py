@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from core.frozen import dataclass
 from core.store.store import Reader
 from core.wording import count, money, plain
 

@@ -7,10 +7,11 @@ while it is down; then nothing is taken by a runner, and the next start goes by 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from core.commands.scheduling import VERBS, changed, too_many
+from core.frozen import dataclass
 from core.items import Item, Take
 from core.job_asking import JobLimits, asked
 from core.job_rules import Job, JobState
@@ -98,7 +99,7 @@ class JobReports:
             address = Address(LOCAL, local_name(named))
         except ValueError as fault:
             raise LookupError(str(fault)) from fault
-        row = rows.new_lane(named, address, True, "", self.store.clock.now())
+        row = rows.new_lane(named, address, True, "", self.store.clock.now(), OWNER)
         return named, (row, rows.lane_setting(named, "person", OWNER))
 
     async def _store(self, item: Item) -> None:

@@ -9,11 +9,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from channels.registry import Opened, Wanted, load, open_channel
 from core.channel import Connection
 from core.clock import Clock
+from core.frozen import dataclass
 
 log = logging.getLogger("laneway")
 

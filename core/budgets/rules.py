@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NewType
 
 from core.budgets.values import (
@@ -27,6 +27,7 @@ from core.budgets.values import (
     Why,
     reached,
 )
+from core.frozen import dataclass
 from core.turns import (
     Command,
     DaySpent,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import cast
+
+from core.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

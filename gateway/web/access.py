@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from core.frozen import dataclass
 from gateway.web.rendering import html
 from gateway.web.site import site_of
 from gateway.web.visitor import Visitor
