@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from core.engines.acp_plain import (
+from core.engines.acp_words import title_of
+from core.engines.base import Event, FileMade, Thought, ToolEnded, ToolStarted, Usage
+from core.engines.plain import (
     Json,
     as_sent,
     items,
@@ -24,8 +26,6 @@ from core.engines.acp_plain import (
     whole_number,
     words,
 )
-from core.engines.acp_words import title_of
-from core.engines.base import Event, FileMade, Thought, ToolEnded, ToolStarted, Usage
 from core.engines.speech import Meter, Speech
 
 OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory

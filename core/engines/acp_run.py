@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from core import inside
 from core.engines.acp_hearing import Ear, Picture
-from core.engines.acp_plain import Json, items, mapping
 from core.engines.acp_prompt import blocks
 from core.engines.acp_session import Opened, decline
 from core.engines.acp_words import can_allow, command_of, outcome, title_of
@@ -35,6 +34,7 @@ from core.engines.base import (
 )
 from core.engines.failures import of_words
 from core.engines.lines import Gone
+from core.engines.plain import Json, items, mapping
 from core.engines.processes import Child, LineTooLong
 from core.engines.rpc import Ask, Incoming, Note, Peer, Refused, Response
 from core.engines.speech import Meter

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.engines.acp_hearing import Ear
-from core.engines.acp_plain import Json, mapping, name, session_id
 from core.engines.acp_words import (
     Choice,
     Choices,
@@ -27,6 +26,7 @@ from core.engines.acp_words import (
 )
 from core.engines.agents import ToolServer
 from core.engines.base import Approvals, EngineUnready, Failure, FailureKind, Request
+from core.engines.plain import Json, mapping, name, session_id
 from core.engines.processes import Child
 from core.engines.rpc import METHOD_NOT_FOUND, Ask, Note, Peer, Refused
 from core.engines.speech import Meter
@@ -173,14 +173,14 @@ async def _new_session(peer: Peer, found: Declared, place: Json, between: Betwee
 
 
 def _server(server: ToolServer) -> Json:
-    headers = [{"name": name, "value": value} for name, value in server.headers]
+    headers = [{"name": name, "value": value} for name, value in server.headers.items()]
     return {"type": "http", "name": server.name, "url": server.url, "headers": headers}
 
 
 def _bridge(server: ToolServer) -> Json:
     """The same as a program: every agent can start those. The token is no argument of it."""
-    told = {URL: server.url, TOKEN: dict(server.headers)["Authorization"].removeprefix("Bearer ")}
-    env = [{"name": name, "value": value} for name, value in told.items()]
+    told = ((URL, server.url), (TOKEN, server.token))
+    env = [{"name": name, "value": value} for name, value in told]
     args = ["-I", "-S", str(BRIDGE)]
     return {"name": server.name, "command": sys.executable, "args": args, "env": env}
 

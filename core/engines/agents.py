@@ -13,16 +13,16 @@ import logging
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from core.clock import Clock
-from core.engines.acp_plain import words
 from core.engines.base import EngineError, EngineUnready, Finding, Request
+from core.engines.plain import words
 from core.engines.processes import Child, Ledger, NoLedger, environment, resolve, spawn
 from core.engines.trees import lane_mark
 from core.folders import folder_name
+from core.frozen import dataclass
 
 log = logging.getLogger("laneway.engine")
 
@@ -33,11 +33,16 @@ WORDS_MOST = 20_000  # characters of an agent's error that are looked at
 
 @dataclass(frozen=True, slots=True)
 class ToolServer:
-    """A tool server of the gateway that an agent may call over HTTP."""
+    """A tool server of the gateway that an agent may call over HTTP, with a bearer token."""
 
     name: str
     url: str
-    headers: Sequence[tuple[str, str]] = ()
+    token: str = ""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What a request to it needs."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
 
 class Kept(Protocol):
@@ -63,7 +68,7 @@ def gateway_tools(request: Request) -> Sequence[ToolServer]:
     box = request.toolbox
     if box is None or not box.url:
         return ()
-    return (ToolServer(TOOLS, box.url, (("Authorization", f"Bearer {box.token}"),)),)
+    return (ToolServer(TOOLS, box.url, box.token),)
 
 
 class AgentEngine(Generic[K]):

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Collection
 from pathlib import Path
 
-from core.engines.acp_plain import Json, as_sent, words
+from core.engines.plain import Json, as_sent, words
 
 COMMAND_MOST = 2_000_000  # characters of a command that a person can be asked about
 COMMANDS, PLACES = ("command", "cmd"), ("cwd", "workdir")  # what agents call them; one of each

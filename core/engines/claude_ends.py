@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from core.engines.acp_plain import Json, as_sent, items, whole_number, words
 from core.engines.base import Failure, FailureKind
 from core.engines.limits import reached
+from core.engines.plain import Json, as_sent, items, whole_number, words
 
 SIGN_IN = (
     "Claude Code is not signed in. Start `claude` once in a terminal on the gateway's machine and "

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.engines.acp_plain import (
+from core.engines.base import Event, Thought, ToolEnded, ToolStarted, Usage
+from core.engines.claude_words import result_texts, title_of
+from core.engines.plain import (
     COST_MOST,
     TOKENS_MOST,
     Json,
@@ -22,8 +24,6 @@ from core.engines.acp_plain import (
     whole_number,
     words,
 )
-from core.engines.base import Event, Thought, ToolEnded, ToolStarted, Usage
-from core.engines.claude_words import result_texts, title_of
 from core.engines.speech import Meter, Speech
 
 OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.engines.acp_plain import Json, as_sent
 from core.engines.base import SteerSettled
+from core.engines.plain import Json, as_sent
 
 
 class Offers:

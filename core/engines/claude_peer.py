@@ -10,8 +10,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.engines.acp_plain import Json, mapping
 from core.engines.lines import Lines
+from core.engines.plain import Json, mapping
 from core.engines.processes import Child
 
 # What tools printed, and pieces of a stream: nothing waits for them.

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from core import inside
-from core.engines.acp_plain import Json
 from core.engines.base import Attachment, Request
+from core.engines.plain import Json
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_MOST = 3_700_000  # bytes; the service takes 5 MB of base64

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.engines import claude_ends as ends
-from core.engines.acp_plain import Json, as_sent, mapping, name
 from core.engines.agent_run import AgentRun
 from core.engines.base import (
     ApprovalAsked,
@@ -41,6 +40,7 @@ from core.engines.claude_words import (
     unmentioned,
 )
 from core.engines.lines import Gone
+from core.engines.plain import Json, as_sent, mapping, name
 from core.engines.processes import Child, LineTooLong
 from core.engines.speech import Meter
 from core.turns import Result

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.engines import claude_ends as ends
-from core.engines.acp_plain import Json, mapping, words
 from core.engines.base import EngineUnready, Request
 from core.engines.claude_peer import ClaudePeer, answers
 from core.engines.claude_words import NEWEST_NEEDED, Declared, Setup, declared
 from core.engines.lines import Gone
+from core.engines.plain import Json, mapping, words
 from core.engines.processes import Child
 
 if TYPE_CHECKING:

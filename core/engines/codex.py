@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.clock import Clock
-from core.engines.acp_plain import Json
 from core.engines.agents import TOOLS, AgentEngine, ToolServer, gateway_tools
 from core.engines.base import Abilities, Choices, Finding, Request
 from core.engines.codex_ends import SIGN_IN
@@ -20,6 +19,7 @@ from core.engines.codex_program import INSTALL
 from core.engines.codex_run import CodexRun
 from core.engines.codex_session import Thread, sandbox
 from core.engines.codex_words import Declared, arguments
+from core.engines.plain import Json
 from core.engines.processes import Ledger
 from core.engines.trees import MARK
 from core.engines.workspace_tools import Tools, reading_tools

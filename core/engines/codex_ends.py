@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from core.engines.acp_plain import Json, as_sent, mapping, whole_number, words
 from core.engines.base import Failure, FailureKind
 from core.engines.limits import reached
+from core.engines.plain import Json, as_sent, mapping, whole_number, words
 
 SIGN_IN = (
     "Codex is not signed in. Run `codex login` once in a terminal on the gateway's machine, or "

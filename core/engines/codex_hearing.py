@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.engines.acp_plain import (
+from core.engines.asking import COMMAND_MOST
+from core.engines.base import Event, Thought, ToolEnded, ToolStarted, Usage
+from core.engines.codex_words import questions, title_of
+from core.engines.plain import (
     TOKENS_MOST,
     Json,
     as_sent,
@@ -21,9 +24,6 @@ from core.engines.acp_plain import (
     whole_number,
     words,
 )
-from core.engines.asking import COMMAND_MOST
-from core.engines.base import Event, Thought, ToolEnded, ToolStarted, Usage
-from core.engines.codex_words import questions, title_of
 from core.engines.speech import Speech
 
 OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.engines.acp_plain import Json
 from core.engines.base import Attachment, Request
+from core.engines.plain import Json
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_MOST = 20_000_000  # bytes; Codex makes them smaller before it sends them

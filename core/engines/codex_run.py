@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING
 
 from core.engines import codex_ends as ends
-from core.engines.acp_plain import Json, as_sent, mapping, name
 from core.engines.agent_run import AgentRun
 from core.engines.base import (
     ApprovalAsked,
@@ -37,6 +36,7 @@ from core.engines.codex_words import (
     questions,
 )
 from core.engines.lines import Gone
+from core.engines.plain import Json, as_sent, mapping, name
 from core.engines.processes import Child, LineTooLong
 from core.engines.rpc import METHOD_NOT_FOUND, Ask, Incoming, Note, Peer, Response
 from core.engines.workspace_tools import Tool, ToolFailed

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.engines import codex_ends as ends
-from core.engines.acp_plain import Json, as_sent, items, mapping, name, words
 from core.engines.base import Approvals, EngineUnready, Finding, Request
 from core.engines.codex_words import (
     GREETING,
@@ -27,6 +26,7 @@ from core.engines.codex_words import (
     version,
 )
 from core.engines.lines import Gone
+from core.engines.plain import Json, as_sent, items, mapping, name, words
 from core.engines.processes import Child
 from core.engines.rpc import METHOD_NOT_FOUND, Ask, Note, Peer, Refused
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.clock import Clock
-from core.engines.acp_plain import Json, items, mapping, name
 from core.engines.base import Abilities, Choices, Finding, Request
 from core.engines.openai_http_history import Histories
 from core.engines.openai_http_run import ChatRun
 from core.engines.openai_http_server import Lost, NotSent, Server
 from core.engines.openai_http_stream import parsed
 from core.engines.openai_http_words import Refused, explained
+from core.engines.plain import Json, items, mapping, name
 from core.engines.workspace_tools import Tool, Tools, reading_tools, with_toolbox
 
 BASE_FIX = "Check LANEWAY_OPENAI_BASE_URL; it mostly ends in /v1."

@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 
-from core.engines.acp_plain import Json
 from core.engines.base import Failure, FailureKind, Request, Text, Thought
 from core.engines.openai_http_history import fitting
 from core.engines.openai_http_prompt import Ask, body
@@ -30,6 +29,7 @@ from core.engines.openai_http_words import (
     interrupted,
     unreachable,
 )
+from core.engines.plain import Json
 from core.engines.workspace_tools import Tool
 
 if TYPE_CHECKING:

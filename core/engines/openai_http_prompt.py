@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core import inside
-from core.engines.acp_plain import Json, as_sent, items
 from core.engines.base import Attachment, Request
 from core.engines.openai_http_history import BEFORE, IMAGE, Said, mended, turns_of, without_tools
 from core.engines.openai_http_words import Option
+from core.engines.plain import Json, as_sent, items
 from core.engines.workspace_tools import Tool
+from core.frozen import dataclass
 
 COMPACT = "/compact"  # said to the agent itself, as to agents that know this command
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from core.clock import Clock
-from core.engines.acp_plain import Json
 from core.engines.openai_http_words import Option, Refused, host_of, refused, silent, unreachable
+from core.engines.plain import Json
 
 if TYPE_CHECKING:
     import httpx

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.engines.acp_plain import Json, as_sent, items, mapping, name, whole_number, words
 from core.engines.base import Text, Thought
+from core.engines.plain import Json, as_sent, items, mapping, name, whole_number, words
 
 MOST = 16 * 1024 * 1024  # bytes of one event, and of a plain body
 LINES_MOST = 50  # over which one object may go

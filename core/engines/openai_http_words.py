@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from core.engines.acp_plain import Json, as_sent, mapping, words
 from core.engines.base import Failure, FailureKind
+from core.engines.plain import Json, as_sent, mapping, words
 
 LIMIT_FROM = 120.0  # seconds; who asks to wait longer than that has reached a limit of use
 TOLD_MOST = 300  # characters of a server's own words

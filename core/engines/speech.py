@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.engines.acp_plain import COST_MOST, words
 from core.engines.base import Text
+from core.engines.plain import COST_MOST, words
 
 ANSWER_MOST = 10_000_000  # characters of one turn's answer
 CUT = "\n\n(This answer was longer than ten million characters; the rest was left out.)"

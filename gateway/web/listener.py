@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import socket
 
+TOOLS_PATH = "/mcp"  # on the listener for agents: where the gateway's tools are
+
 
 class PortTaken(Exception):
     """The web address cannot be used; the message says which and what to do."""

@@ -21,10 +21,10 @@ from starlette.types import Receive, Scope, Send
 
 from core.engines.base import Toolbox, ToolReply
 from core.tools import Idle, Tools, Unknown
+from gateway.web.listener import TOOLS_PATH
 
 log = logging.getLogger("laneway.tools")
 
-PATH = "/mcp"
 BODY_MOST = 1_048_576  # bytes
 ALIVE_EVERY = 15.0  # seconds; clients give up on an answer that is silent for minutes
 NEWEST = "2025-11-25"  # the protocol's version that we speak where a client names none we know
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 def application(tools: Tools, alive_every: float = ALIVE_EVERY) -> Starlette:
     """One route; everything else is not there."""
     endpoint = _Endpoint(tools, alive_every)
-    return Starlette(routes=[Route(PATH, endpoint.post, methods=["POST"])])
+    return Starlette(routes=[Route(TOOLS_PATH, endpoint.post, methods=["POST"])])
 
 
 class _Endpoint:

@@ -60,7 +60,7 @@ async def test_all_that_is_sent_is_in_the_protocol(
     picture = tmp_path / "workspace" / "a.png"
     picture.write_bytes(b"x")
     files = (Attachment(picture, "image/png"), Attachment(tmp_path / "b.txt", "text/plain"))
-    server = ToolServer("laneway", "http://127.0.0.1:1/mcp", (("Authorization", "Bearer t"),))
+    server = ToolServer("laneway", "http://127.0.0.1:1/mcp", "t")
     scene = make(
         "--models", "a,b", "--efforts", "low,high",
         read_only_mode="read-only", servers=lambda request: (server,), warm=0,

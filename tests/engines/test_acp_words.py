@@ -19,7 +19,6 @@ from core.engines.acp_hearing import (
     Ear,
     Picture,
 )
-from core.engines.acp_plain import NAME_MOST, session_id
 from core.engines.acp_words import (
     Choice,
     asks_nobody,
@@ -40,6 +39,7 @@ from core.engines.base import (
     ToolStarted,
     Usage,
 )
+from core.engines.plain import NAME_MOST, session_id
 from core.engines.rpc import Ask, Note, Response, parse
 from core.engines.speech import ANSWER_MOST, CUT
 from tests.examples import tried

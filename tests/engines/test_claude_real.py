@@ -480,7 +480,7 @@ async def test_tools_of_the_gateway_are_called_unasked_and_their_token_is_in_no_
     scene: Scene, service: AnthropicServer
 ) -> None:
     async with ToolService() as tools:
-        server = ToolServer("laneway", tools.url, [("Authorization", "Bearer a-token-of-it")])
+        server = ToolServer("laneway", tools.url, "a-token-of-it")
         scene.engine = real(scene.home, service, servers=lambda request: [server])
         play = scene.play(tool("mcp__laneway__send_message", text="hello"))
         events: Any = play.run.events()

@@ -538,7 +538,7 @@ async def test_an_admin_may_name_the_settings_that_count(claude: Make) -> None:
 async def test_a_token_is_in_no_argument_and_its_file_is_gone_when_it_is_read(
     claude: Make,
 ) -> None:
-    server = ToolServer("laneway", "http://127.0.0.1:1/mcp", [("Authorization", "Bearer hush")])
+    server = ToolServer("laneway", "http://127.0.0.1:1/mcp", "hush")
     scene = claude(servers=lambda request: [server])
     first = await scene.say("hello")
     await scene.say("hello", session="00000000-0000-4000-8000-000000000000")

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.engines import claude_ends as ends
-from core.engines.acp_plain import NAME_MOST
 from core.engines.base import Failure, FailureKind, SteerSettled, Text, ToolStarted
 from core.engines.claude_hearing import OPEN_CALLS, ClaudeEar
 from core.engines.claude_offers import Offers
 from core.engines.claude_words import command_of, declared, questions, title_of, unmentioned
+from core.engines.plain import NAME_MOST
 
 HERE = Path("/srv/space")
 NOW = 1_800_000_000_000

@@ -411,7 +411,7 @@ async def test_its_environment_is_what_is_allowed(
 async def test_tools_of_the_gateway_are_told_to_the_thread_and_in_no_argument(
     codex: Make, more: dict[str, Any]
 ) -> None:
-    server = ToolServer("laneway", "http://127.0.0.1:9/mcp", [("Authorization", "Bearer hush")])
+    server = ToolServer("laneway", "http://127.0.0.1:9/mcp", "hush")
     scene = codex(servers=lambda request: [server])
     await scene.say("hello", **more)
     (told,) = scene.asked("thread/start")

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.engines import codex_ends as ends
-from core.engines.acp_plain import NAME_MOST
 from core.engines.asking import COMMAND_MOST
 from core.engines.base import Approvals, Failure, FailureKind, Request, Text, ToolStarted, Usage
 from core.engines.codex_hearing import OPEN_CALLS, CodexEar
@@ -30,6 +29,7 @@ from core.engines.codex_words import (
     title_of,
     version,
 )
+from core.engines.plain import NAME_MOST
 
 HERE = Path("/srv/space")
 NOW = 1_800_000_000_000

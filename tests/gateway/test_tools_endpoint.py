@@ -21,7 +21,7 @@ from core.engines.base import ToolReply, ToolSpec
 from core.engines.tools_bridge import TOKEN, URL
 from core.tools import Idle, Unknown
 from gateway.web.app import serve
-from gateway.web.listener import listen
+from gateway.web.listener import TOOLS_PATH, listen
 from gateway.web.tools import application
 
 SPEC = ToolSpec("say", "Says it.", {"type": "object", "properties": {"text": {"type": "string"}}})
@@ -69,7 +69,7 @@ class Boxes:
 async def served(alive_every: float = 15.0) -> AsyncIterator[tuple[str, Box]]:
     boxes = Boxes()
     listener = listen("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}{TOOLS_PATH}"
     async with asyncio.TaskGroup() as group:
         app = application(boxes, alive_every)  # type: ignore[arg-type]
         task = group.create_task(serve(app, listener))
