@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from core.frozen import dataclass
 from core.job_rules import Job
 from core.store.rows import Row
 from core.store.store import Reader
