@@ -29,7 +29,8 @@ SELECT * FROM watches WHERE job = :job;
 SELECT id, next_at, asked_at, settled_at, turn FROM jobs WHERE kind = 'watch' AND state = 'active'
 UNION ALL
 SELECT id, until AS next_at, asked_at, settled_at, turn FROM jobs
-    WHERE kind = 'watch' AND state = 'paused' AND (asked_at IS NOT NULL OR until IS NOT NULL);
+    WHERE state IN ('active', 'paused') AND state = 'paused' AND kind = 'watch'
+        AND (asked_at IS NOT NULL OR until IS NOT NULL);
 
 -- name: tidy.watches
 -- order: strict
