@@ -7,13 +7,12 @@ while it is down; then nothing is taken by a runner, and the next start goes by 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from core.commands.scheduling import VERBS, changed, too_many
+from core.commands.scheduling import VERBS
 from core.frozen import dataclass
-from core.items import Item, Take
-from core.job_asking import JobLimits, asked
+from core.items import Take
+from core.job_asking import JobLimits
 from core.job_rules import Job, JobState
 from core.lane_ids import LOCAL, channel_of, local_name
 from core.messages import Address
@@ -22,13 +21,12 @@ from core.store import jobs as stored
 from core.store import reads, rows
 from core.store.rows import Row
 from core.store.store import Store
-from core.turns import DropAsked, Event, Status
-from core.when import BadWhen, upcoming
+from core.when import BadWhen
 from gateway.control import OWNER
+from gateway.job_desk import JobDesk, Wish, coming
 from gateway.reports import instant
 
 Json = dict[str, Any]
-NEXT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,10 @@ class JobReports:
     take: Take | None = None
     rings: Callable[[], None] = lambda: None
 
+    @property
+    def _desk(self) -> JobDesk:
+        return JobDesk(self.store, self.people, self.limits, self.zone, self.take, self.rings)
+
     def asks(self) -> dict[str, Callable[[Mapping[str, Any]], Awaitable[Any]]]:
         """The requests of the local socket, by name."""
         return {"jobs": self.list, "job_add": self.add, "job": self.change}
@@ -53,22 +55,17 @@ class JobReports:
 
     async def add(self, request: Mapping[str, Any]) -> Json:
         """Make a job of the owner's; raises LookupError with the reason."""
-        now = self.store.clock.now()
-        zone = self.people.person(OWNER, "").zone or self.zone
+        desk = self._desk
         when, prompt = str(request.get("when", "")), str(request.get("prompt", ""))
         try:
-            wanted = asked(when, prompt, zone, now, self.limits)
+            wanted = desk.asked(Wish(when, prompt), OWNER, desk.zone_of(OWNER))
+            lane, made = await self._lane(str(request.get("lane", "")))
+            job = await desk.add(wanted, lane, OWNER, made=made)
         except BadWhen as refused:
             raise LookupError(str(refused)) from refused
-        mine = await stored.count(self.store, OWNER)
-        if mine >= self.limits.most:
-            raise LookupError(too_many(mine))
-        lane, made = await self._lane(str(request.get("lane", "")))
-        job = wanted.job(self.store.ids.job(), lane, OWNER)
-        await self._store(Item(rows=(*made, stored.new(job))))
-        found = upcoming(wanted.plan, now, NEXT)
-        coming = [wanted.plan.local(at).isoformat(timespec="seconds") for at in found]
-        return as_json(job) | {"coming": coming}
+        plan = job.plan
+        found = [plan.local(at).isoformat(timespec="seconds") for at in coming(job)]
+        return as_json(job) | {"coming": found}
 
     async def change(self, request: Mapping[str, Any]) -> Json:
         """Pause, resume, run or cancel; raises LookupError where there is no such job."""
@@ -78,10 +75,9 @@ class JobReports:
             raise LookupError(f"there is no job {ident}; laneway jobs lists them")
         if verb not in VERBS:
             raise LookupError(f"say what to do with job {ident}: {', '.join(VERBS)}")
-        answer = changed(job, verb, self.store.clock.now(), self.zone)
+        answer = await self._desk.change(job, verb, OWNER, self.zone, job.person == OWNER)
         if not answer.rows:
             raise LookupError(answer.text)
-        await self._store(Item(event=answer.event, rows=answer.rows))
         after = await stored.job(self.store, job.id)
         assert after is not None
         return as_json(after) | {"said": answer.text, "later": self.take is None}
@@ -101,21 +97,6 @@ class JobReports:
             raise LookupError(str(fault)) from fault
         row = rows.new_lane(named, address, True, "", self.store.clock.now(), OWNER)
         return named, (row, rows.lane_setting(named, "person", OWNER))
-
-    async def _store(self, item: Item) -> None:
-        if self.take is None:
-            await self.store.save(*item.rows, *await self._dropped(item.event))
-        else:
-            await self.take(item)
-            self.rings()
-
-    async def _dropped(self, event: Event | None) -> tuple[Row, ...]:
-        """A run that waits while nothing runs is taken out of its queue here."""
-        row = await reads.turn(self.store, event.turn) if isinstance(event, DropAsked) else None
-        if row is None or row.status is not Status.WAITING:
-            return ()
-        dropped = replace(row.turn(), status=Status.DROPPED)
-        return rows.turn(dropped), rows.turn_ended(row.id, self.store.clock.now())
 
 
 def as_json(job: Job) -> Json:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from core import job_words, watch_asking, watch_words
-from core.commands.base import Answer, Ask
+from core.commands.base import Act, Answer, Ask
 from core.job_asking import EXAMPLES, typed
 from core.job_rules import Job, JobKind, JobState
 from core.messages import Style
@@ -105,7 +106,14 @@ def job(ask: Ask) -> Answer:
         return _shown(ask, one)
     if verb not in VERBS:
         return Answer(USAGE)
-    return changed(one, verb, ask.here.now, zone_of(ask))
+    answer = changed(one, verb, ask.here.now, zone_of(ask))
+    others = bool(answer.rows) and one.person != ask.person.id
+    return replace(answer, act=recorded(one, verb)) if others else answer
+
+
+def recorded(job: Job, verb: str) -> Act:
+    """What an admin did to a job of somebody else."""
+    return Act(f"job.{verb}", f"job {job.id}", f"of {job.person} in {job.lane}")
 
 
 def number_of(args: str) -> int | None:
