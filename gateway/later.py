@@ -13,7 +13,7 @@ from gateway.settings_table import Settings, SlackMode, table
 UNUSED = frozenset(
     {
         "slack_signing_secret",
-        *("trusted_proxies", "signin_limits", "smtp", "mail_from", "metrics_token"),
+        "metrics_token",
     }
 )
 

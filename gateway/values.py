@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import tzinfo
 from decimal import Decimal
 from enum import StrEnum
@@ -22,6 +22,8 @@ from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 import tzlocal
+
+from core.frozen import dataclass
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -69,12 +71,12 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class SigninLimits:
-    """How often somebody may try to sign in, by what is counted."""
+    """How often somebody may try to sign in, by what is counted; None: as often as they like."""
 
-    code: Rate = Rate(3, 900)
-    network: Rate = Rate(20, 3600)
-    mail: Rate = Rate(500, 3600)
-    failure: Rate = Rate(10, 600)
+    code: Rate | None = None
+    network: Rate | None = None
+    mail: Rate | None = None
+    failure: Rate | None = None
 
 
 class Tls(StrEnum):

@@ -78,6 +78,11 @@ def tidy_links(now: int) -> Row:
     return "signin_link.tidy", {"now": now}
 
 
+def seen(signin: str, at: int) -> Row:
+    """Somebody was here; a sign-in that was ended meanwhile stays ended."""
+    return "signin.seen", {"id": signin, "at": at}
+
+
 async def askings(store: Reader) -> list[AskingRow]:
     """All of them, the longest unchanged first."""
     return [AskingRow(**row) for row in await store.fetch("asking.list")]

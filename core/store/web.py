@@ -42,7 +42,7 @@ class Act:
 
 
 def signin(one: Signin) -> Row:
-    """A new one; of a known one only when it was seen last."""
+    """A new one."""
     return "signin.save", {
         "id": one.id,
         "person": one.person,

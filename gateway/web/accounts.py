@@ -7,17 +7,18 @@ proved who they are, nor HTTP.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
+from collections.abc import Sequence
 
 from core.clock import Clock
 from core.people import WEB, People, Role
-from core.store import web
+from core.store import signing_in, web
+from core.store.rows import Row
 from core.store.store import Store
+from gateway.control import OWNER, OWNER_NAME
+from gateway.signin_links import hash_of, role_of
 from gateway.web.visitor import Visitor
 
-OWNER = "local:owner"
-OWNER_NAME = "Owner"
 DAY = 86_400_000
 IDLE = 30 * DAY  # ms without a visit after which a sign-in ends
 OLDEST = 180 * DAY  # ms after which it ends however often it is used
@@ -34,18 +35,34 @@ class Accounts:
         self._people = people
         self._clock = clock
 
-    async def open(self, person: str, browser: str = "", network: str = "") -> str:
-        """Sign somebody in; returns the token for their browser. It is durable then."""
+    async def open(
+        self,
+        person: str,
+        browser: str = "",
+        network: str = "",
+        instead: str = "",
+        rows: Sequence[Row] = (),
+    ) -> str:
+        """Sign somebody in; returns the token for their browser. It is durable then.
+
+        ``instead``: the token that the browser had until now, which is good no more. ``rows`` are
+        stored in the same commit.
+        """
         token, now = secrets.token_urlsafe(_TOKEN_BYTES), self._clock.now()
-        row = web.Signin(_hash(token), person, now, now, browser[:_BROWSER_MOST], network)
-        await self._store.save(web.signin(row), web.tidy_signins(now - IDLE, now - OLDEST))
+        row = web.Signin(hash_of(token), person, now, now, browser[:_BROWSER_MOST], network)
+        await self._store.save(
+            *rows,
+            web.remove_signin(hash_of(instead)),
+            web.signin(row),
+            web.tidy_signins(now - IDLE, now - OLDEST),
+        )
         return token
 
     async def visitor(self, token: str) -> Visitor | None:
         """Who has this token, if they may still be here."""
         if not token:
             return None
-        row = await web.signed_in(self._store, _hash(token))
+        row = await web.signed_in(self._store, hash_of(token))
         now = self._clock.now()
         if row is None or now - row.seen_at > IDLE or now - row.opened_at > OLDEST:
             return None
@@ -53,30 +70,40 @@ class Accounts:
         if not role:
             return None
         if now - row.seen_at > SEEN_EVERY:
-            seen = web.Signin(row.id, row.person, row.opened_at, now)
-            self._store.save_later(web.signin(seen))
+            self._store.save_later(signing_in.seen(row.id, now))
         linked = frozenset(
             one.identity for one in await web.links(self._store) if one.account == row.person
         )
         return Visitor(row.person, self.name(row.person), role, row.id, linked)
 
     def role(self, person: str) -> Role:
-        """What somebody who signed in is now; the owner is nobody once an admin has a mailbox."""
-        if person == OWNER:
-            return Role.NONE if self._people.lists.admin_emails else Role.ADMIN
-        return self._people.role(person) if person.startswith(WEB) else Role.NONE
+        """What somebody who signed in is now."""
+        return role_of(self._people, person)
 
     def name(self, person: str) -> str:
         return OWNER_NAME if person == OWNER else person.removeprefix(WEB)
 
-    async def close(self, signin: str) -> None:
-        """End one sign-in."""
-        await self._store.save(web.remove_signin(signin))
+    async def begin(self) -> None:
+        """End what the built-in owner opened, once an admin is named; it stays ended."""
+        if not self.role(OWNER):
+            await self._store.save(web.remove_signins_of(OWNER))
+
+    async def close(self, signin: str, person: str) -> None:
+        """End one sign-in of somebody."""
+        act = web.act(self._clock.now(), person, "signin.closed", person)
+        await self._store.save(web.remove_signin(signin), act)
+
+    async def close_others(self, person: str, but: str) -> int:
+        """End all sign-ins of somebody but one; how many there were."""
+        others = [row.id for row in await self.listed(person) if row.id != but]
+        if others:
+            said = f"everywhere else ({len(others)})"
+            act = web.act(self._clock.now(), person, "signin.closed", person, said)
+            await self._store.save(*map(web.remove_signin, others), act)
+        return len(others)
 
     async def listed(self, person: str) -> list[web.Signin]:
         """Where somebody is signed in, the last seen first."""
-        return await web.signins_of(self._store, person)
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+        now = self._clock.now()
+        found = await web.signins_of(self._store, person)
+        return [one for one in found if now - one.seen_at <= IDLE and now - one.opened_at <= OLDEST]

@@ -22,15 +22,17 @@ from core.clock import Clock
 from gateway.config import Settings
 from gateway.living import Living
 from gateway.parts import Parts
-from gateway.web import access, health, hooks, rendering
+from gateway.web import access, account, health, hooks, rendering, signin
 from gateway.web.access import open_api, page, rule_of
 from gateway.web.accounts import Accounts
 from gateway.web.headers import Headers
+from gateway.web.post import Post
+from gateway.web.signins import Signins
 from gateway.web.site import Site
 from gateway.web.visitor import Visitor
 
 Routes = Callable[[], list[Route]]
-AREAS: tuple[Routes, ...] = (health.routes, hooks.routes)
+AREAS: tuple[Routes, ...] = (health.routes, hooks.routes, signin.routes, account.routes)
 
 
 def application(site: Site) -> Starlette:
@@ -56,7 +58,14 @@ def make_site(
 ) -> Site:
     """What the routes work with."""
     accounts = Accounts(parts.store, parts.people, clock)
-    site = Site(living.settings, parts, local, clock, living.keys, accounts, reasons, living)
+    post = Post(lambda: living.settings, clock)
+    signins = Signins(
+        parts.store, accounts, living.keys, clock, lambda: living.settings.signin_limits,
+        post.deliver,
+    )  # fmt: skip
+    site = Site(
+        living.settings, parts, local, clock, living.keys, accounts, reasons, living, signins, post
+    )
 
     async def renewed(_: Settings, new: Settings) -> None:
         site.settings = new
@@ -67,6 +76,15 @@ def make_site(
 
 async def _home(request: Request, visitor: Visitor) -> Response:
     return RedirectResponse("/chat", status_code=303)
+
+
+async def live(site: Site, listener: socket.socket) -> None:
+    """Serve the page, and do what it does beside requests, until cancelled."""
+    await site.accounts.begin()
+    await site.signins.load()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(site.post.run(), name="mail")
+        await serve(application(site), listener)
 
 
 async def serve(app: ASGIApp, listener: socket.socket) -> None:

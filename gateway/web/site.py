@@ -15,6 +15,8 @@ from gateway.keys import Keys
 from gateway.living import Living
 from gateway.parts import Parts
 from gateway.web.accounts import Accounts
+from gateway.web.post import Post
+from gateway.web.signins import Signins
 
 
 @dataclass(slots=True)
@@ -29,6 +31,8 @@ class Site:
     accounts: Accounts
     reasons: Callable[[], list[str]]  # why the gateway cannot do its work now; empty when it can
     living: Living
+    signins: Signins
+    post: Post
 
     @property
     def https(self) -> bool:

@@ -208,7 +208,9 @@ class TestMeaning:
         assert settings.when_busy is Busy.QUEUE
         assert settings.stop_grace == 4
         assert settings.turn_timeout == 6 * 3600
-        assert settings.signin_limits == SigninLimits()
+        assert settings.signin_limits == SigninLimits(
+            code=Rate(3, 900), network=Rate(20, 3600), mail=Rate(500, 3600), failure=Rate(10, 600)
+        )
         assert settings.telegram_mode == "poll"
         assert not settings.telegram_token
         assert settings.budget_day is None

@@ -30,6 +30,10 @@ DELETE FROM tries WHERE at < :before;
 -- name: tries.list
 SELECT id, times, at FROM tries ORDER BY at, id;
 
+-- name: signin.seen
+-- order: strict
+UPDATE signins SET seen_at = :at WHERE id = :id;
+
 -- name: signin_link.save
 -- order: strict
 INSERT INTO signin_links (id, person, expires_at) VALUES (:id, :person, :expires_at);

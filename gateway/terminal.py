@@ -1,0 +1,16 @@
+"""What is for the eyes at the gateway's own terminal alone: sign-in codes and links.
+
+It never goes through the log, which may be kept and shipped elsewhere. Where the log is JSON every
+line of the standard output has to be JSON too, so it goes to the standard error then.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gateway.settings_table import LogFormat
+
+
+def tell(text: str, form: LogFormat) -> None:
+    """Print it now."""
+    print(text, file=sys.stderr if form is LogFormat.JSON else sys.stdout, flush=True)

@@ -1,0 +1,120 @@
+"""Mails with codes: what they say, and how one is handed to the mail server.
+
+Nothing that a stranger wrote gets into a mail: the address was checked, the browser is a name from
+a list, and no link in it signs anybody in. It must not know who asked, the store, or HTTP.
+"""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.utils import format_datetime, parseaddr
+from typing import TYPE_CHECKING
+
+from gateway.values import MailServer, Tls
+
+if TYPE_CHECKING:
+    import aiosmtplib
+
+    from gateway.web.signins import Letter
+
+TIMEOUT = 20.0  # seconds for each step of talking to the server
+MINUTES = 10
+
+
+class NotSent(Exception):
+    """The mail was not taken; the message says why. ``final``: trying again is of no use."""
+
+    def __init__(self, why: str, final: bool) -> None:
+        super().__init__(why)
+        self.final = final
+
+
+def sender_of(mail_from: str, server: MailServer, page: str) -> str:
+    """Who the mails are from, where LANEWAY_MAIL_FROM does not say it."""
+    if mail_from:
+        return mail_from
+    if "@" in server.user:
+        return server.user
+    return f"laneway@{page or server.host}"
+
+
+def written(letter: Letter, sender: str, page: str) -> EmailMessage:
+    """The mail of a letter. ``page``: the host that the page is reached by, for people to see."""
+    mail = EmailMessage()
+    mail["From"] = sender
+    mail["To"] = letter.address
+    mail["Subject"] = "Your sign-in code for Laneway"
+    at = datetime.fromtimestamp(letter.made_at / 1000, UTC)
+    mail["Date"] = format_datetime(at)
+    domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
+    mail["Message-ID"] = f"<{secrets.token_urlsafe(18)}@{domain}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail["X-Auto-Response-Suppress"] = "All"
+    where = f" at {page}" if page else ""
+    mail.set_content(
+        f"Your code to sign in to Laneway{where}:\n\n"
+        f"    {letter.code}\n\n"
+        f"It is good for {MINUTES} minutes, once, and only in the browser that asked for it.\n\n"
+        f"Asked for at {at:%H:%M} UTC with {letter.browser}, from {letter.network}.\n"
+        "If that was not you, do nothing: nobody can sign in without this code. Never tell it to\n"
+        "anybody; nobody from Laneway asks for it.\n"
+    )
+    return mail
+
+
+async def send(mail: EmailMessage, server: MailServer) -> None:
+    """Hand a mail to the server; raises NotSent."""
+    import aiosmtplib
+
+    try:
+        async with connection(server) as client:
+            await client.send_message(mail)
+    except aiosmtplib.SMTPRecipientsRefused as fault:
+        final = all(one.code >= 500 for one in fault.recipients)
+        raise NotSent("the server takes no mail for this address", final) from fault
+    except aiosmtplib.SMTPResponseException as fault:
+        raise NotSent(_said(fault), fault.code >= 500) from fault
+    except (aiosmtplib.SMTPException, OSError, ValueError) as fault:
+        raise NotSent(str(fault) or type(fault).__name__, final=False) from fault
+
+
+async def check(server: MailServer) -> str:
+    """Connect, encrypt and log in as a mail would, and send none; returns how. Raises NotSent."""
+    import aiosmtplib
+
+    try:
+        async with connection(server) as client:
+            await client.noop()
+    except aiosmtplib.SMTPResponseException as fault:
+        raise NotSent(_said(fault), fault.code >= 500) from fault
+    except (aiosmtplib.SMTPException, OSError, ValueError) as fault:
+        raise NotSent(str(fault) or type(fault).__name__, final=False) from fault
+    how = {Tls.STARTTLS: "encrypted", Tls.TLS: "encrypted", Tls.NONE: "not encrypted"}[server.tls]
+    return f"{server.host}:{server.port}, {how}" + (", signed in" if server.user else "")
+
+
+def connection(server: MailServer) -> aiosmtplib.SMTP:
+    """One that is encrypted as the setting says, with a certificate that is good, or fails.
+
+    STARTTLS is never skipped because a server, or somebody in between, does not offer it.
+    """
+    import aiosmtplib
+
+    encrypted = server.tls is not Tls.NONE
+    return aiosmtplib.SMTP(
+        hostname=server.host,
+        port=server.port,
+        username=server.user or None,
+        password=server.password.reveal() if server.user else None,
+        use_tls=server.tls is Tls.TLS,
+        start_tls=server.tls is Tls.STARTTLS,
+        tls_context=ssl.create_default_context() if encrypted else None,
+        timeout=TIMEOUT,
+    )
+
+
+def _said(fault: aiosmtplib.SMTPResponseException) -> str:
+    return f"the server said {fault.code} {' '.join(str(fault.message).split())[:200]}"
