@@ -34,6 +34,16 @@ def roles(path: Path) -> Mapping[str, str]:
     return dict(found)
 
 
+def lane_engines(path: Path) -> frozenset[str]:
+    """The engines that threads have of their own. Raises StoreError when it cannot be read."""
+    try:
+        with untouched(path) as connection:
+            found = connection.execute(queries()["report.lane_engines"].sql).fetchall()
+    except sqlite3.Error as fault:
+        raise StoreError(f"it cannot be read just now: {fault}") from fault
+    return frozenset(name for (name,) in found)
+
+
 def settings(path: Path) -> Mapping[str, SettingRow]:
     """What was saved on the settings page, by name. Raises StoreError when it cannot be read."""
     try:

@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -191,7 +191,7 @@ async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
         apart = replace(settings, home=Path(elsewhere))
         engines = make_engines(apart, SystemClock(), NoLedger())
         try:
-            async for some in _engines(apart, engines):
+            async for some in _engines(apart, engines, _used(settings)):
                 yield some
         finally:
             for engine in engines.values():
@@ -201,17 +201,38 @@ async def _parts(settings: Settings) -> AsyncIterator[list[Finding]]:
 
 
 async def _engines(
-    settings: Settings, engines: Mapping[str, Engine]
+    settings: Settings, engines: Mapping[str, Engine], used: Collection[str]
 ) -> AsyncIterator[list[Finding]]:
-    chosen = {settings.engine.value, "demo"}
-    if settings.fallback_engine is not None:
-        chosen.add(settings.fallback_engine.value)
-        if settings.fallback_engine.value not in engines:
-            name = settings.fallback_engine.value
-            fix = f"set up {name}, or name another in LANEWAY_FALLBACK_ENGINE"
-            yield [Finding(f"{name}: fallback", False, "it is not set up here", fix)]
-    for name in sorted(chosen & set(engines)):
+    """Every engine that is set up or that somebody uses. ``used``: what threads have chosen."""
+    stand_in = settings.fallback_engine.value if settings.fallback_engine is not None else ""
+    if stand_in and stand_in not in engines:
+        fix = f"set up {stand_in}, or name another in LANEWAY_FALLBACK_ENGINE"
+        yield [Finding(f"{stand_in}: fallback", False, "it is not set up here", fix)]
+    for name in sorted(set(used) - set(engines)):
+        fix = f"set up {name}, or say /engine with another in the threads that use it"
+        yield [Finding(f"{name}: threads", False, "some use it, and it is not set up here", fix)]
+    wanted = {settings.engine.value, stand_in, "demo", *_set_up(settings), *used}
+    for name in sorted(wanted & set(engines)):
         engine = engines[name]
         yield list(await engine.check())
         if isinstance(engine, AcpEngine) and name != "demo" and settings.acp_readonly_mode:
             yield [await engine.prove_read_only()]
+
+
+def _set_up(settings: Settings) -> list[str]:
+    """The engines that the settings tell how to reach; a program that merely lies here is none."""
+    told = {
+        EngineName.ACP: settings.acp_command,
+        EngineName.OPENAI: settings.openai_base_url,
+        EngineName.CLAUDE: settings.claude_command,
+        EngineName.CODEX: settings.codex_command,
+    }
+    return [name.value for name, value in told.items() if value]
+
+
+def _used(settings: Settings) -> frozenset[str]:
+    """The engines that threads have chosen."""
+    if (settings.home / DATABASE).exists():
+        with suppress(StoreError):  # the check of the database says it
+            return glance.lane_engines(settings.home / DATABASE)
+    return frozenset()

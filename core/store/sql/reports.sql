@@ -25,5 +25,8 @@ WHERE t.status IN ('waiting', 'starting', 'running') GROUP BY l.channel;
 SELECT l.channel, count(*) FROM deliveries d JOIN lanes l ON l.id = d.lane
 WHERE d.state IN ('pending', 'in_flight', 'held') GROUP BY l.channel;
 
+-- name: report.lane_engines
+SELECT DISTINCT engine FROM lanes WHERE engine <> '';
+
 -- name: report.roles
 SELECT id, role FROM people;
