@@ -138,7 +138,7 @@ class Health:
         kind = failure.kind if failure else None
         if kind is FailureKind.LIMIT:
             return self._limited(case, failure.until if failure else None, harmless)
-        if kind is FailureKind.REQUEST:
+        if kind in (FailureKind.REQUEST, FailureKind.SPENT):
             return Verdict()
         if kind is FailureKind.SESSION and (case.session or turn.id in self._refused):
             return self._session_refused(case, harmless)

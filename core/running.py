@@ -20,6 +20,7 @@ from core.aftermath import After, Aftermath, has_effect
 from core.answer import Answer
 from core.at_work import Work
 from core.budgeting import NotToday, Tightest, hindrance, not_kept
+from core.budgets import Scope
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
 from core.guard import fault_of, guarded
@@ -242,7 +243,8 @@ class Running:
             self.turn, engine, prepared.request.folder, self._hold, self._release
         )
         cap = self._tightest(self.turn)
-        request = replace(prepared.request, toolbox=seat, budget=cap.left if cap else None)
+        own = cap.left if cap and cap.scope is Scope.TURN else None
+        request = replace(prepared.request, toolbox=seat, budget=own)
         self._run = prepared.engine.run(request)
         live = self._live = Live(
             self.turn.id,
@@ -266,7 +268,7 @@ class Running:
             async with contextlib.aclosing(self._run.events()) as events:
                 async for event in events:
                     self._patience.heard()
-                    await self._on(event, prepared.request)
+                    await self._on(event, request)
         finally:
             live.close()
             for task in beside:
@@ -325,6 +327,8 @@ class Running:
             case base.Unsent(error, failure):
                 self._ended(End(Result.FAILED, error, unsent=True, failure=failure))
             case base.Finished(result, error, failure):
+                if failure and failure.kind is base.FailureKind.SPENT and request.budget:
+                    await self._spent()
                 self._ended(End(result, error, failure=failure))
 
     def _feed(self, event: base.Event) -> None:
@@ -368,6 +372,12 @@ class Running:
             self._usage_saved = now
             row = usage_row(self.turn, self._earlier + usage)
             await self._take(Item(rows=(row,), spending=spending(self.turn, usage)))
+
+    async def _spent(self) -> None:
+        """The engine says that the cap is reached, whatever our own sum is."""
+        if not self._cancelled:
+            lane, kind = self.turn.lane, turns.StopKind.BUDGET
+            await self._tell(turns.SkipAsked(lane, "", kind=kind, turn=self.turn.id))
 
     async def _asked(self, asked: base.ApprovalAsked) -> None:
         """Ask a person, unless a rule or the mode answers; typing and limits pause meanwhile."""

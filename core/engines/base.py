@@ -101,7 +101,7 @@ class Request:
     effort: str = ""
     read_only: bool = False  # a side answer: fork of the session, hard read-only
     compact: bool = False  # shorten the session instead; the prompt may say what matters
-    budget: float | None = None  # US dollars it may cost; the gateway stops it in any case
+    budget: float | None = None  # US dollars this turn may cost; the gateway stops it in any case
     toolbox: Toolbox | None = None
 
 
@@ -115,6 +115,7 @@ class FailureKind(StrEnum):
     BUSY = "busy"  # overloaded or out of reach: the same may work in a moment
     SESSION = "session"  # the conversation that was gone on with is refused, whatever is asked
     BROKEN = "broken"  # not installed, not signed in, ended by itself: nobody's turn will do
+    SPENT = "spent"  # the cap that the turn was given is reached
     REQUEST = "request"  # what was asked or set cannot be; the engine itself is well
 
 

@@ -56,7 +56,7 @@ def why(
     if "max_turns" in (kind + reason):
         return STEPS, REQUEST
     if "budget" in (kind + reason):
-        return SPENT, REQUEST
+        return SPENT, Failure(FailureKind.SPENT)
     if status in (401, 403) or "/login" in low or "invalid api key" in low or "oauth" in low:
         return SIGN_IN, BROKEN
     if "credit balance" in low:

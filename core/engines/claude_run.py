@@ -127,7 +127,7 @@ class ClaudeRun(AgentRun[Talk]):
         return await open_talk(self._peer, self._request, self._fresh, self._engine)
 
     def _fits(self, kept: Talk) -> bool:
-        return kept.setup == Setup.of(self._request)
+        return kept.setup == Setup.of(self._request) and kept.setup.cap is None
 
     async def _wake(self, kept: Talk) -> None:
         self._peer = kept.peer
@@ -165,7 +165,8 @@ class ClaudeRun(AgentRun[Talk]):
                 self._last = self._verdict
         self._over = True
         self._answered.set()
-        self._well = self._well and not self._ear.forgot
+        capped = opened.setup.cap is not None  # what is left of a cap is nobody else's
+        self._well = self._well and not self._ear.forgot and not capped
         for event in self._closing():
             yield event
         for settled in self._offers.rest():

@@ -70,11 +70,12 @@ class Setup:
     model: str
     effort: str
     asks: bool
+    cap: float | None = None  # dollars; counts what the process spends, so it is for one turn
 
     @classmethod
     def of(cls, request: Request) -> Setup:
         asks = request.approvals is Approvals.ASK
-        return cls(request.model.lower(), request.effort.lower(), asks)
+        return cls(request.model.lower(), request.effort.lower(), asks, request.budget or None)
 
 
 def arguments(
@@ -99,6 +100,7 @@ def arguments(
         found.append(f"--session-id={fresh}")
     found += [f"--model={setup.model}"] if setup.model else []
     found += [f"--effort={setup.effort}"] if setup.effort else []
+    found += [f"--max-budget-usd={setup.cap:.6f}"] if setup.cap else []
     found += ["--settings", json.dumps({"permissions": permissions(setup, private)})]
     return tuple(found)
 

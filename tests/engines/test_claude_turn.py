@@ -383,6 +383,27 @@ async def test_another_setting_holds_from_the_next_turn(
     assert f"--resume={session}" in scene.starts[1]
 
 
+async def test_a_cap_is_kept_by_the_program_itself_in_a_process_for_that_turn_alone(
+    claude: Make,
+) -> None:
+    scene = claude()
+    first = await scene.say("/cost 4")
+    capped = await scene.say("/cost 0.3\nmore", session=first.started.session, budget=0.25)
+    assert capped.started.resumed
+    assert "--max-budget-usd=0.250000" in scene.starts[1]
+    assert usages(capped)[-1].cost == pytest.approx(0.3)
+    end = capped.events[-1]
+    assert isinstance(end, Finished)
+    assert end.failure == Failure(FailureKind.SPENT)
+    assert "spending limit" in end.error
+    again = await scene.say("/cost 0.1", session=first.started.session, budget=0.25)
+    assert again.events[-1] == Finished(Result.DONE)
+    after = await scene.say("/cost 4", session=first.started.session)
+    assert after.events[-1] == Finished(Result.DONE)
+    assert not any("budget" in word for word in scene.starts[3])
+    assert len(scene.starts) == 4
+
+
 async def test_a_model_is_told_by_what_it_stands_for(claude: Make) -> None:
     scene = claude()
     assert (await scene.say("hello")).started.model == "claude-opus-9"

@@ -48,6 +48,7 @@ VALUES = {  # options with a value, as the real program takes them
     *("--output-format", "--input-format", "--permission-mode", "--permission-prompt-tool"),
     *("--resume", "--session-id", "--model", "--effort", "--settings", "--tools", "--mcp-config"),
     *("--disallowedTools", "--allowedTools", "--permission-prompts", "--setting-sources"),
+    "--max-budget-usd",  # counts what this process spends, looked at after each step
     *("--state", "--log", "--slow-start", "--crash-start", "--stderr-start"),
 }
 FLAGS = {

@@ -39,6 +39,7 @@ class Agent(Directives):
         self._queued: list[dict[str, Any]] = []
         self._covers: list[str] = []
         self._cost, self._cost_told, self._tokens = 0.0, 0.0, (10, 5)
+        self._cap = float(options.get("--max-budget-usd", "inf"))
         self._open = False  # a message is being streamed
         keep = "--no-session-persistence" not in options
         number = options.get("--session-id") or options.get("--resume", "")
@@ -331,6 +332,11 @@ class Agent(Directives):
     def do_cost(self, rest: str) -> None:
         cost, *tokens = rest.split()
         self._cost = float(cost)
+        self._cap -= self._cost
+        if self._cap <= 0:
+            raise Failed(
+                subtype="error_max_budget_usd", is_error=True, terminal_reason="budget_exhausted"
+            )
         self._tokens = (int(tokens[0]), int(tokens[1])) if tokens else self._tokens
 
     def do_total(self, rest: str) -> None:

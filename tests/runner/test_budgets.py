@@ -10,7 +10,15 @@ import pytest
 
 from core.budget_words import day_of
 from core.budgets import State
-from core.engines.base import Abilities, Finished, Started, Text, Usage
+from core.engines.base import (
+    Abilities,
+    Failure,
+    FailureKind,
+    Finished,
+    Started,
+    Text,
+    Usage,
+)
 from core.prices import FILE
 from core.showing import Action
 from core.store import budgets as stored
@@ -58,6 +66,34 @@ async def test_the_next_turn_is_stopped_at_its_cap_and_told_what_was_spent(tmp_p
         finish(run, 0.9, "free")
         await scene.until(lambda: "free" in scene.texts())
         assert await scene.statuses() == ["stopped", "done"]
+
+
+async def test_an_engine_that_says_its_cap_is_reached_has_its_turn_stopped_by_the_cap(
+    tmp_path: Path,
+) -> None:
+    async with scene_of(tmp_path) as scene:
+        await scene.says("/budget 0.15")
+        await scene.says("dig")
+        run = await prompted(scene, 1)
+        spent = Failure(FailureKind.SPENT)
+        run.say(Text("half"), Usage(10, 10, 0.14), Finished(Result.FAILED, "spent", spent))
+        run.end()
+        await scene.until(lambda: any("stopped at its cap" in text for text in scene.texts()))
+        assert await scene.statuses() == ["stopped"]
+        await scene.says("and now?")
+        run = await prompted(scene, 2)
+        finish(run, 0.9, "free")
+        await scene.until(lambda: "free" in scene.texts())
+
+
+async def test_an_engine_with_a_cap_of_its_own_fails_in_its_own_words(tmp_path: Path) -> None:
+    async with scene_of(tmp_path) as scene:
+        await scene.says("dig")
+        run = await prompted(scene, 1)
+        run.say(Finished(Result.FAILED, "it is spent", Failure(FailureKind.SPENT)))
+        run.end()
+        await scene.until(lambda: any("it is spent" in text for text in scene.texts()))
+        assert await scene.statuses() == ["failed"]
 
 
 async def test_it_is_the_next_turns_that_starts_and_nobody_elses(tmp_path: Path) -> None:
@@ -207,7 +243,7 @@ async def test_a_spent_day_stops_its_persons_turns_and_lets_others_run(tmp_path:
         await scene.says("mine too", lane="x", who=BEN)
         await scene.says("another's", lane="y")
         runs = [await prompted(scene, number) for number in (1, 2, 3)]
-        assert [run.request.budget for run in runs] == [1, 1, 1]
+        assert [run.request.budget for run in runs] == [None] * 3  # what is left is shared
         runs[0].say(Usage(1, 1, 0.5))
         runs[1].say(Usage(1, 1, 0.4))
         await scene.until(lambda: any("90 % of what you" in text for text in scene.texts("x")))
