@@ -183,7 +183,7 @@ async def test_who_is_let_in_is_told_in_the_same_commit(tmp_path: Path) -> None:
         assert told.part.text.startswith("You are in")
         assert told.lane == "telegram:700000009"
         written = [query for query, _ in item.rows]
-            assert written == ["person.save", "pairing.remove", "audit.save"]
+        assert written == ["person.save", "pairing.remove", "audit.save"]
 
 
 async def test_who_is_let_in_while_the_gateway_is_down_is_told_by_the_next_start(
