@@ -36,7 +36,7 @@ from core.items import Item
 from core.lanes import Hold, LaneView
 from core.messages import Message, Part
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
-from core.store import jobs, reads, rows, web
+from core.store import jobs, reads, rows, threads, web
 from core.store.records import (
     ALL_LANES,
     ENGINE_SCOPE,
@@ -92,6 +92,8 @@ class Answering:
         if message.direct and lane.person != person.id:  # whose direct chat it is
             person_row = rows.lane_setting(lane.id, "person", person.id)
             written = (*written, person_row, rows.wrote(lane.id, person.id))
+        if self.ground.limits(message.address.channel).history and not answer.side:
+            written = (*written, threads.spoken(message, lane.id))
         if answer.side:
             said = self.arriving.row(message, lane, answer.side, "")
             return Answered(self.arriving.side(lane, said, message.identity, written), answer)

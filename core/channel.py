@@ -38,6 +38,7 @@ class ChannelLimits:
     threads_share_rate: bool = True  # else ``group_rate`` is that of each thread
     idempotent_sends: bool = False  # a Send repeated with the same nonce makes no second message
     finds_sends: bool = False  # Find can tell whether a send arrived
+    history: bool = False  # what was said is shown from our store; no platform keeps it
     recalls: bool = False  # Recall can read what was said in a thread before
     edits: bool = True
     buttons: bool = True

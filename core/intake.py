@@ -41,7 +41,7 @@ from core.people import Person, Role
 from core.pressing import Pressing
 from core.showing import Action
 from core.stopping import Stopping
-from core.store import reads, rows
+from core.store import reads, rows, threads
 from core.store.errors import Closed
 from core.store.records import LaneRow
 from core.turns import Origin, Turn
@@ -285,7 +285,7 @@ class Intake:
 
     def _new_lane(self, message: Message) -> LaneRow:
         title = clean(message.title) or self.ground.names.of(message.address)
-        return self.ground.new_lane(message.address, message.direct, title)
+        return self.ground.new_lane(message.address, message.direct, title, message.sender)
 
     async def _stranger(self, message: Message, spoken: Spoken | None, batch: Batch) -> None:
         """Silence; but somebody unknown can ask, in a direct message, who they are."""
@@ -294,7 +294,7 @@ class Intake:
         await self._flush(batch)
         lane = await self._lane(message.address, batch)
         new = lane is None
-        lane = lane or self.ground.new_lane(message.address, True, "")
+        lane = lane or self.ground.new_lane(message.address, True, "", message.sender)
         item = await self._answering.pairing(message, lane, new)
         if item is not None:
             await self.ground.take(item)
@@ -311,6 +311,8 @@ class Intake:
         if told:
             reply_to = "" if message.press else message.message_id
             notice = self.ground.showing.text(lane.id, told, reply_to=reply_to)
+            if self.ground.limits(batch.channel).history:
+                written = (*written, threads.spoken(message, lane.id))
             batch.items.append(Item(message.identity, rows=written, deliveries=notice))
             return
         text = addressing.prompt_text(message.text)

@@ -37,10 +37,12 @@ from gateway.job_reports import JobReports
 from gateway.left import remove_left
 from gateway.living import Living
 from gateway.opening import Platforms, load_each, offer, platforms
+from gateway.page_address import page_address
 from gateway.parts import Parts, assemble
-from gateway.paths import DATABASE
+from gateway.paths import DATABASE, FILES
 from gateway.reports import Reports
 from gateway.settings_table import AfterCrash
+from gateway.signin_links import SigninDesk, link_of_start
 from gateway.socket_path import socket_path
 from gateway.web.listener import TOOLS_PATH, listen
 
@@ -73,6 +75,7 @@ class Gateway:
         """``written``: what the settings were made of; without it nothing can be saved for good."""
         self.web_port = settings.web_port  # 0 until one is found, if any will do
         self.on_site: Callable[[Site], None] = lambda _: None  # told what the page works with
+        self.owner_token = ""  # signs the built-in owner in once, while no admin has a mailbox
         self._settings = settings
         self._written = written
         self._make_engines = engines
@@ -148,7 +151,7 @@ class Gateway:
                 loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
             await remove_left(settings.home, store)
             there = await stack.enter_async_context(platforms(named, await loaded, clock))
-            local = LocalChannel(new_id, clock.now)
+            local = LocalChannel(new_id, clock.now, settings.home / FILES)
             channels: dict[str, Channel] = {
                 LOCAL: local,
                 **{name: opened.channel for name, opened in there.opened.items()},
@@ -210,7 +213,13 @@ class Gateway:
             parts.runner.take,
             parts.jobs_changed,
         )
-        asks = reports.asks() | jobs.asks()
+        desk = SigninDesk(
+            parts.store,
+            parts.people,
+            self._clock.now,
+            lambda: page_address(living.settings, self.web_port),
+        )
+        asks = reports.asks() | jobs.asks() | desk.asks()
         control = Control(parts.store, local, parts.runner, parts.outbox, parts.approvals, asks)
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
@@ -226,6 +235,7 @@ class Gateway:
             ("abilities", self._look(parts.engines)),
         ]
         beside = [group.create_task(what, name=name) for name, what in work]
+        self.owner_token = link_of_start(parts.store, parts.people, self._clock.now())
         ready()
         await runner
         await parts.outbox.flushed(FLUSH)
@@ -258,7 +268,7 @@ class Gateway:
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
         site = app.make_site(living, parts, local, self._clock, self.reasons)
         self.on_site(site)
-        await app.serve(app.application(site), listener)
+        await app.live(site, listener)
 
     async def _tools(self, parts: Parts, listener: socket) -> None:
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")

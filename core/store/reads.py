@@ -84,17 +84,17 @@ async def lane_list(store: Reader) -> list[LaneRow]:
 
 
 async def turn(store: Reader, turn: int) -> TurnRow | None:
-    return _first(map(_turn, await store.fetch("turn.by_id", id=turn)))
+    return _first(map(turn_of, await store.fetch("turn.by_id", id=turn)))
 
 
 async def open_turns(store: Reader) -> list[TurnRow]:
     """Turns that are not over, in the order of their arrival; without those that are held."""
-    return [_turn(row) for row in await store.fetch("turn.open")]
+    return [turn_of(row) for row in await store.fetch("turn.open")]
 
 
 async def held_turns(store: Reader) -> list[TurnRow]:
     """Open turns that came out of a backup and wait for their release."""
-    return [_turn(row) for row in await store.fetch("turn.held")]
+    return [turn_of(row) for row in await store.fetch("turn.held")]
 
 
 async def turns_of(store: Reader, lane: str | None, limit: int) -> list[TurnRow]:
@@ -103,42 +103,42 @@ async def turns_of(store: Reader, lane: str | None, limit: int) -> list[TurnRow]
         found = await store.fetch("turn.latest", limit=limit)
     else:
         found = await store.fetch("turn.of_lane", lane=lane, limit=limit)
-    return [_turn(row) for row in found]
+    return [turn_of(row) for row in found]
 
 
 async def turn_started_after(store: Reader, lane: str, turn: int) -> TurnRow | None:
     """The newest main turn of the lane that started after this one."""
-    return _first(map(_turn, await store.fetch("turn.after", lane=lane, id=turn)))
+    return _first(map(turn_of, await store.fetch("turn.after", lane=lane, id=turn)))
 
 
 async def promised(store: Reader, since: int) -> list[TurnRow]:
     """Turns cut off since, of which people were told that they go on, and which did not."""
-    return [_turn(row) for row in await store.fetch("turn.promised", since=since)]
+    return [turn_of(row) for row in await store.fetch("turn.promised", since=since)]
 
 
 async def messages_of(store: Reader, turns: Iterable[int]) -> list[MessageRow]:
     """What was said in these turns, in order."""
     found: list[MessageRow] = []
     for turn in turns:
-        found += map(_message, await store.fetch("message.of_turn", turn=turn))
+        found += map(message_of, await store.fetch("message.of_turn", turn=turn))
     found.sort(key=lambda message: message.seq)
     return found
 
 
 async def waiting_message(store: Reader, identity: str) -> MessageRow | None:
     """A message that is being gathered, or whose turn is not over."""
-    return _first(map(_message, await store.fetch("message.waiting", identity=identity)))
+    return _first(map(message_of, await store.fetch("message.waiting", identity=identity)))
 
 
 async def message(store: Reader, identity: str) -> MessageRow | None:
     """A message that is being gathered, or of a turn that is open or among the newest thousand."""
-    return _first(map(_message, await store.fetch("message.recent", identity=identity)))
+    return _first(map(message_of, await store.fetch("message.recent", identity=identity)))
 
 
 async def messages_of_lane(store: Reader, lane: str, limit: int) -> list[MessageRow]:
     """The newest messages of a lane, newest first."""
     found = await store.fetch("message.of_lane", lane=lane, limit=limit)
-    return [_message(row) for row in found]
+    return [message_of(row) for row in found]
 
 
 async def people_of_lane(store: Reader, lane: str, limit: int) -> list[str]:
@@ -149,12 +149,12 @@ async def people_of_lane(store: Reader, lane: str, limit: int) -> list[str]:
 
 async def messages_open(store: Reader, *, held: bool = False) -> list[MessageRow]:
     """What was said in the turns that are not over, in order."""
-    return [_message(row) for row in await store.fetch("message.of_open", held=int(held))]
+    return [message_of(row) for row in await store.fetch("message.of_open", held=int(held))]
 
 
 async def gathered(store: Reader) -> list[MessageRow]:
     """Messages that belong to no turn yet, in the order they were stored."""
-    return [_message(row) for row in await store.fetch("message.gathered")]
+    return [message_of(row) for row in await store.fetch("message.gathered")]
 
 
 async def sessions(store: Reader, lane: str) -> dict[str, SessionRow]:
@@ -167,30 +167,30 @@ async def sessions(store: Reader, lane: str) -> dict[str, SessionRow]:
 
 
 async def delivery(store: Reader, delivery: int) -> Delivery | None:
-    return _first(map(_delivery, await store.fetch("delivery.by_id", id=delivery)))
+    return _first(map(delivery_of, await store.fetch("delivery.by_id", id=delivery)))
 
 
 async def deliveries_open(store: Reader) -> list[Delivery]:
     """What is pending or was in flight, in order; without what is held."""
-    return [_delivery(row) for row in await store.fetch("delivery.open")]
+    return [delivery_of(row) for row in await store.fetch("delivery.open")]
 
 
 async def previews_open(store: Reader, *, held: bool = False) -> list[Delivery]:
     """What turns that are not over show of themselves."""
-    return [_delivery(row) for row in await store.fetch("delivery.previews_open", held=int(held))]
+    return [delivery_of(row) for row in await store.fetch("delivery.previews_open", held=int(held))]
 
 
 async def deliveries_held(store: Reader) -> list[Delivery]:
-    return [_delivery(row) for row in await store.fetch("delivery.held")]
+    return [delivery_of(row) for row in await store.fetch("delivery.held")]
 
 
 async def deliveries_of(store: Reader, turn: int) -> list[Delivery]:
-    return [_delivery(row) for row in await store.fetch("delivery.of_turn", turn=turn)]
+    return [delivery_of(row) for row in await store.fetch("delivery.of_turn", turn=turn)]
 
 
 async def waiting_notices(store: Reader) -> list[Delivery]:
     """The first delivery of every waiting notice that is still on the screen."""
-    return [_delivery(row) for row in await store.fetch("delivery.waiting_shown")]
+    return [delivery_of(row) for row in await store.fetch("delivery.waiting_shown")]
 
 
 async def button(store: Reader, button: str) -> ButtonRow | None:
@@ -210,7 +210,7 @@ async def approvals_open(store: Reader) -> list[ApprovalRow]:
 
 async def approval_copies(store: Reader, approval: int) -> list[Delivery]:
     """The cards that were shown besides the one in the lane."""
-    return [_delivery(row) for row in await store.fetch("approval.copies", approval=approval)]
+    return [delivery_of(row) for row in await store.fetch("approval.copies", approval=approval)]
 
 
 async def always_rules(store: Reader) -> list[RuleRow]:
@@ -302,7 +302,8 @@ def lane_of(row: sqlite3.Row) -> LaneRow:
     return LaneRow(**values)
 
 
-def _turn(row: sqlite3.Row) -> TurnRow:
+def turn_of(row: sqlite3.Row) -> TurnRow:
+    """The record of a row of turns."""
     values = dict(row)
     values["kind"] = Kind(values["kind"])
     values["origin"] = Origin(values["origin"])
@@ -313,14 +314,16 @@ def _turn(row: sqlite3.Row) -> TurnRow:
     return TurnRow(**values)
 
 
-def _message(row: sqlite3.Row) -> MessageRow:
+def message_of(row: sqlite3.Row) -> MessageRow:
+    """The record of a row of messages."""
     values = dict(row)
     del values["held"]
     values["files"], values["quote"], values["album"] = load_extra(values.pop("extra"))
     return MessageRow(**values)
 
 
-def _delivery(row: sqlite3.Row) -> Delivery:
+def delivery_of(row: sqlite3.Row) -> Delivery:
+    """The record of a row of deliveries."""
     values = dict(row)
     values["kind"] = DeliveryKind(values["kind"])
     values["state"] = DeliveryState(values["state"])

@@ -5,6 +5,8 @@ ALTER TABLE lanes ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 UPDATE lanes SET owner = 'local:owner' WHERE channel = 'local';
 CREATE INDEX lanes_of_owner ON lanes (owner) WHERE owner <> '';
 
+CREATE INDEX lanes_newest ON lanes (max(created_at, ended_at));
+
 CREATE TABLE writers (                      -- who has written in a lane, ever
     person TEXT NOT NULL,
     lane TEXT NOT NULL REFERENCES lanes (id),
