@@ -62,10 +62,14 @@ async def slack(
     api_base: str,
     streams: str = "direct",
     people: frozenset[str] = frozenset(),
+    signing_secret: str = "",
 ) -> AsyncIterator[Opened]:
     from channels.slack.adapter import SlackChannel
 
-    opened = SlackChannel(bot_token, app_token, clock, api_base, streams=streams, people=people)
+    opened = SlackChannel(
+        bot_token, app_token, clock, api_base,
+        streams=streams, people=people, signing_secret=signing_secret,
+    )  # fmt: skip
     async with opened as channel:
         yield Opened(channel, channel.menu)
 
@@ -77,10 +81,11 @@ async def check_slack(
     api_base: str,
     streams: str = "direct",
     people: frozenset[str] = frozenset(),
+    signing_secret: str = "",
 ) -> Sequence[Finding]:
     from channels.slack.setup import check
 
-    return await check(bot_token, app_token, api_base)
+    return await check(bot_token, app_token, api_base, posted=bool(signing_secret))
 
 
 @asynccontextmanager

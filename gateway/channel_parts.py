@@ -9,7 +9,7 @@ from channels.registry import Wanted
 from core.people import Lists
 from gateway.config import Settings
 from gateway.control import OWNER
-from gateway.settings_table import TelegramMode
+from gateway.settings_table import SlackMode, TelegramMode
 
 
 def wanted_channels(settings: Settings) -> list[Wanted]:
@@ -17,15 +17,9 @@ def wanted_channels(settings: Settings) -> list[Wanted]:
     wanted = []
     if settings.telegram_token:
         wanted.append(Wanted("telegram", _telegram_options(settings)))
-    if settings.slack_bot_token and settings.slack_app_token:
-        slack: dict[str, object] = {
-            "bot_token": settings.slack_bot_token.reveal(),
-            "app_token": settings.slack_app_token.reveal(),
-            "api_base": settings.slack_api_base,
-            "streams": settings.slack_streams.value,
-            "people": _ids("slack", settings.admins | settings.members),
-        }
-        wanted.append(Wanted("slack", slack))
+    posted = settings.slack_mode is SlackMode.WEBHOOK
+    if settings.slack_bot_token and (posted or settings.slack_app_token):
+        wanted.append(Wanted("slack", _slack_options(settings)))
     if settings.discord_token:
         wanted.append(Wanted("discord", _discord_options(settings)))
     return wanted
@@ -39,6 +33,19 @@ def _telegram_options(settings: Settings) -> dict[str, object]:
     if settings.telegram_mode is TelegramMode.WEBHOOK:
         options["posted_to"] = f"{settings.web_url}/hooks/telegram"
         options["hook_secret"] = settings.telegram_webhook_secret.reveal()
+    return options
+
+
+def _slack_options(settings: Settings) -> dict[str, object]:
+    options: dict[str, object] = {
+        "bot_token": settings.slack_bot_token.reveal(),
+        "app_token": settings.slack_app_token.reveal(),
+        "api_base": settings.slack_api_base,
+        "streams": settings.slack_streams.value,
+        "people": _ids("slack", settings.admins | settings.members),
+    }
+    if settings.slack_mode is SlackMode.WEBHOOK:
+        options["signing_secret"] = settings.slack_signing_secret.reveal()
     return options
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.settings_table import Settings, SlackMode, table
+from gateway.settings_table import Settings, table
 
 UNUSED = frozenset(
     {
-        "slack_signing_secret",
         "metrics_token",
     }
 )
@@ -20,8 +19,7 @@ UNUSED = frozenset(
 
 def missing_here(settings: Settings) -> Iterator[str]:
     """What is asked for and not part of this version, so that the gateway could not do its work."""
-    if settings.slack_mode is SlackMode.WEBHOOK:
-        yield "LANEWAY_SLACK_MODE=webhook is not part of this version: set socket"
+    return iter(())
 
 
 def unused_here(settings: Settings) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ from channels.slack.small import SmallTasks
 from channels.slack.status import Status
 from channels.slack.streams import Where
 from channels.slack.web import OFFICIAL, Web
-from core.channel import Action, ChannelLimits, Connection, Done, Intake
+from channels.slack.webhook import Webhook
+from core.channel import Action, ChannelLimits, Connection, Done, Hook, Intake
 from core.clock import Clock
 from core.messages import FileRef, Part
 
@@ -65,6 +66,7 @@ class SlackChannel:
         answer_within: float = 15.0,
         streams: str = Where.DIRECT,
         people: frozenset[str] = frozenset(),  # ids, in whose direct chats is looked for the missed
+        signing_secret: str = "",  # Slack posts to us instead of Socket Mode
     ) -> None:
         self._tokens = (bot_token, app_token)
         self._clock = clock
@@ -73,8 +75,16 @@ class SlackChannel:
         self._where = Where(streams)
         self._people = people
         self._small = SmallTasks()
+        self._signing_secret = signing_secret
+        self._hooks: Hooks
         self._listener: Listener | None = None
+        self._webhook: Webhook | None = None
         self._me: Me | None = None
+
+    @property
+    def hook(self) -> Hook | None:
+        """Where Slack posts events; None in Socket Mode."""
+        return self._webhook
 
     async def __aenter__(self) -> Self:
         await self._small.__aenter__()
@@ -84,6 +94,11 @@ class SlackChannel:
         self._status = Status(self._web, self._small, self._clock)
         recalling = Recalling(self._web, self._names, self._clock)
         self._calls = Calls(self._web, self._status, self._clock, recalling, self._where)
+        self._hooks = Hooks(self._known, self._told, self._status.forget)
+        if secret := self._signing_secret:
+            self._webhook = Webhook(
+                self._web, secret, self._names, self._clock, self._hooks, self._people
+            )
         return self
 
     async def __aexit__(
@@ -102,9 +117,11 @@ class SlackChannel:
 
     async def listen(self, intake: Intake) -> None:
         """Receive until cancelled."""
-        hooks = Hooks(self._known, self._told, self._status.forget)
+        if self._webhook is not None:
+            await self._webhook.run(intake)
+            return
         self._listener = Listener(
-            self._web, self._tokens[1], intake, self._names, self._clock, hooks, self._people
+            self._web, self._tokens[1], intake, self._names, self._clock, self._hooks, self._people
         )
         try:
             await self._listener.run()
@@ -140,5 +157,5 @@ class SlackChannel:
             self._lost(gone)
 
     def _lost(self, reason: str) -> None:
-        if self._listener is not None:
-            self._listener.report(Connection(reason, fatal=True))
+        if (listening := self._webhook or self._listener) is not None:
+            listening.report(Connection(reason, fatal=True))

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from channels.patience import happens
-from channels.slack.backfill import Backfill
+from channels.slack.catching import Catching, Reports, everything
 from channels.slack.errors import SocketModeOff, TokenRefused
-from channels.slack.events import Me, is_direct
-from channels.slack.inlet import Inlet, nothing_held
+from channels.slack.events import Me
+from channels.slack.inlet import Inlet
 from channels.slack.names import Names
 from channels.slack.socket import Socket
 from channels.slack.web import Web
@@ -32,7 +32,6 @@ LEAST_PAUSE, MOST_PAUSE, TOKEN_PAUSE = 1.0, 30.0, 180.0
 REACHED_EVERY = 30.0
 LAG = 60_000  # ms: Slack may still deliver again what was said so long ago
 PING_EVERY = 5.0
-LEFT_FOR = 600_000  # ms; Slack itself ends a sign of work after two minutes without a word
 _SHARED = (
     "slack: %d connections are open with this app's token, and each gets a part of the events;"
     " if another gateway runs with these tokens, stop it or make an app of its own for it"
@@ -61,14 +60,12 @@ class Listener:
         self._names = names
         self._clock = clock
         self._hooks = hooks
-        self._people = people  # ids whose direct chats are looked at after a pause
+        self.report = Reports(intake)
+        self._catching = Catching(
+            web, intake, names, clock, self.report, hooks.left, people, LAG
+        )  # people: ids whose direct chats are looked at after a pause
         self._inlet: Inlet | None = None
         self._failures = 0
-        self._reported: Connection | None = None
-        self._behind: Connection | None = None  # as it was reported while something was unread
-        self._caught_up = False
-        self._resumed = False
-        self._reached_at = 0.0
 
     async def run(self) -> None:
         """Receive until cancelled."""
@@ -79,12 +76,6 @@ class Listener:
                 except SendError as error:
                     await self._clock.sleep(self._trouble(error))
 
-    def report(self, connection: Connection) -> None:
-        """Tell a change of the connection, and only a change."""
-        if connection != self._reported:
-            self._reported = connection
-            self._intake.connection("slack", connection)
-
     async def _life(self, group: asyncio.TaskGroup) -> None:
         """One connection, from its tokens' check to its loss. Raises SendError."""
         me, _, _ = await self._web.me(self._clock.now())
@@ -94,8 +85,8 @@ class Listener:
         if inlet is None:
             inlet = self._inlet = Inlet(me, self._intake, self._names, self._clock)
             group.create_task(inlet.run(), name="slack inlet")
-        self._caught_up = False
-        inlet.hold(_everything)
+        self._catching.done = False
+        inlet.hold(everything)
         socket = Socket(self._web, self._app_token, self._offer, PING_EVERY)
         connecting = group.create_task(socket.connect(url), name="slack connect")
         reading: asyncio.Task[None] | None = None
@@ -103,7 +94,7 @@ class Listener:
             while True:
                 await self._greeted(socket)
                 await _ended(reading)
-                inlet.hold(_everything)  # until it is known what was missed
+                inlet.hold(everything)  # until it is known what was missed
                 reading = group.create_task(
                     self._catch_up(me, inlet, socket), name="slack back-fill"
                 )
@@ -136,62 +127,14 @@ class Listener:
         while socket.greeted.is_set() and socket.greetings == greetings:
             if not await socket.alive():
                 raise NotSent("the connection to Slack was lost")
-            self._tell_reached()
+            if self._inlet is not None:
+                self._catching.tell_reached(self._inlet, REACHED_EVERY)
             await self._clock.sleep(WATCH)
 
-    def _tell_reached(self) -> None:
-        """While all is quiet, what was missed begins later and later."""
-        now = self._clock.monotonic()
-        inlet = self._inlet
-        if not self._caught_up or inlet is None or not inlet.idle:
-            return
-        if now - self._reached_at >= REACHED_EVERY:
-            self._reached_at = now
-            self._intake.reached("slack", self._now() - LAG)
-
     async def _catch_up(self, me: Me, inlet: Inlet, socket: Socket) -> None:
-        """Read what was missed; what comes meanwhile waits behind it, thread by thread.
-
-        Also when it is cut short: what waits is let in once the next connection has read it all.
-        """
+        """From the next greeting on everything waits, for what was missed before that."""
         greeting = socket.greetings
-
-        def hold(held: Callable[[Address], bool]) -> None:
-            """From the next greeting on everything waits, for what was missed before that."""
-            inlet.hold(lambda address: socket.greetings != greeting or held(address))
-
-        now = self._now()
-        marks = await self._intake.marks("slack")
-        reading = Backfill(
-            self._web, me, inlet.reading, inlet.store, self._clock, self._names.learn,
-            troubled=self._unread, people=self._people,
-        )  # fmt: skip
-        reading.plan(marks)
-        if not self._resumed:
-            self._resumed = True
-            for address, mark in marks.threads.items():
-                if address.thread and is_direct(address.chat) and mark.at > now - LEFT_FOR:
-                    self._hooks.left(address)
-        reading.changed = lambda: hold(reading.holds)
-        hold(reading.holds)
-        await reading.run(marks, self._now)
-        hold(nothing_held)
-        if self._reported == self._behind:
-            self.report(Connection())
-        self._caught_up = True
-        self._reached_at = self._clock.monotonic()
-        self._intake.reached("slack", now if not marks.since else now - LAG)
-
-    def _unread(self, error: SendError) -> None:
-        """The connection is of little use to those who wait behind what cannot be read."""
-        fatal = isinstance(error, TokenRefused)
-        words = str(error) if fatal else f"what was said meanwhile cannot be read yet: {error}"
-        self._behind = Connection(words, fatal)
-        self.report(self._behind)
-
-    def _now(self) -> int:
-        """Slack's time."""
-        return self._clock.now() + self._web.ahead
+        await self._catching.up(me, inlet, lambda: socket.greetings != greeting)
 
     def _trouble(self, error: SendError) -> float:
         """Report what went wrong and say how long to wait."""
@@ -214,7 +157,3 @@ async def _ended(task: asyncio.Task[None] | None) -> None:
     if task is not None:
         task.cancel()
         await asyncio.wait({task})
-
-
-def _everything(address: Address) -> bool:
-    return True

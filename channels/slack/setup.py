@@ -36,22 +36,28 @@ _PAGE = "api.slack.com/apps, the app"
 _AGAIN = f"{_PAGE}, OAuth & Permissions, Bot Token Scopes: add them, then Reinstall to Workspace"
 
 
-async def check(bot_token: str, app_token: str, api_base: str) -> list[Finding]:
-    """The findings: bot token, its scopes, the app-level token with Socket Mode."""
+async def check(
+    bot_token: str, app_token: str, api_base: str, posted: bool = False
+) -> list[Finding]:
+    """The findings: bot token, its scopes, the app-level token with Socket Mode.
+
+    ``posted``: in webhook mode, which has neither of the last two.
+    """
     web = Web(bot_token, app_token, api_base, ANSWER_WITHIN, SystemClock())
     try:
-        return [*_shapes(bot_token, app_token), *await _bot(web), *await _app(web)]
+        found = [*_shapes(bot_token, None if posted else app_token), *await _bot(web)]
+        return found if posted else [*found, *await _app(web)]
     finally:
         await web.close()
 
 
-def _shapes(bot_token: str, app_token: str) -> list[Finding]:
+def _shapes(bot_token: str, app_token: str | None) -> list[Finding]:
     """Swapped or wrong kinds of tokens, told apart by how they begin."""
     found: list[Finding] = []
     if not bot_token.startswith("xoxb-"):
         fix = f"set LANEWAY_SLACK_BOT_TOKEN to the Bot User OAuth Token ({_PAGE}, Install App)"
         found.append(("slack bot token", False, "does not begin with xoxb-", fix))
-    if not app_token.startswith("xapp-"):
+    if app_token is not None and not app_token.startswith("xapp-"):
         fix = f"set LANEWAY_SLACK_APP_TOKEN to an App-Level Token ({_PAGE}, Basic Information)"
         found.append(("slack app token", False, "does not begin with xapp-", fix))
     return found

@@ -30,6 +30,9 @@ What goes wrong
     fake.others_connected = 1; fake.tiers = Tiers(); fake.ack_within, fake.retries
     await fake.stop(); await fake.start(fake.port)      # an outage: state and port stay
 
+With ``fake.request_url`` set everything is posted there, signed with ``fake.signing_secret``;
+``envelope.statuses`` are the answers; ``slack_posting.challenge(fake)`` asks whose the address is.
+
 In a process of its own: ``python -m tests.fakes.slack --port P`` prints one JSON line a call and is
 driven by ``POST /control/{say,send,edit,press,slash,event,fail,hang,drop,heal,cut,revoke}`` with
 the same names as keywords; ``GET /control/{messages,calls,envelopes}`` show.

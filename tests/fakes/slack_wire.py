@@ -16,6 +16,7 @@ from aiohttp import WSMsgType, web
 
 from tests.fakes.slack_api import Api
 from tests.fakes.slack_faults import Call, Fault, Tiers, Way
+from tests.fakes.slack_posting import signed_post
 from tests.fakes.slack_rules import Json, Refusal, check_message
 from tests.fakes.slack_world import APP, World
 
@@ -35,6 +36,7 @@ class Envelope:
     payload_back: Json | None = None
     lost: bool = False
     attempt: int = 0
+    statuses: list[int] = field(default_factory=list)  # of its posts; 0: no answer in time
     answer: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -61,6 +63,8 @@ class Server(World):
         self.sockets: list[web.WebSocketResponse] = []
         self.connected = 0  # connections that were greeted, ever
         self.refuse_sockets = 0  # so many connections are refused although the ticket was good
+        self.request_url = ""  # where everything is posted, in place of sockets
+        self.signing_secret = "8f742231b10e8888abcd99yyyzzz85a5"
         self.greets = True
         self.others_connected = 0  # connections of other processes that Slack counts
         self.told: Callable[[Call], None] = lambda call: None  # of every finished call
@@ -155,6 +159,8 @@ class Server(World):
 
     async def _try(self, envelope: Envelope) -> bool:
         """Whether it was acknowledged in time by the connection that got it."""
+        if self.request_url:
+            return await self._post(envelope)
         socket = next((one for one in reversed(self.sockets) if not one.closed), None)
         if socket is None:
             return False
@@ -178,6 +184,15 @@ class Server(World):
             except TimeoutError:
                 continue
             return True
+        return envelope.answer.is_set()
+
+    async def _post(self, envelope: Envelope) -> bool:
+        """The same over HTTP; a command or a press is posted as a form."""
+        envelope.sent.append(time.monotonic())
+        await signed_post(self, envelope)
+        if envelope.statuses[-1] == 200:
+            envelope.acked = time.monotonic()
+            envelope.answer.set()
         return envelope.answer.is_set()
 
     def _spawn(self, work: object) -> None:

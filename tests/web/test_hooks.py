@@ -14,6 +14,8 @@ from gateway import config
 from gateway.config import BadSettings
 from gateway.web.hooks import BODY_MOST
 from tests.end_to_end.house import House, free_port, until
+from tests.fakes.slack import ANA_DM, FakeSlack
+from tests.fakes.slack_posting import challenge, signed
 from tests.fakes.telegram import ANA, FakeTelegram
 from tests.web.site import Page
 
@@ -125,3 +127,33 @@ async def test_a_gateway_that_polls_takes_no_posts(tmp_path: Path) -> None:
             answer = await client.post("/hooks/telegram", content=b"{}")
             assert answer.status_code == 404
             assert "not set up" in answer.json()["error"]
+
+
+async def test_a_turn_from_what_slack_posts(tmp_path: Path) -> None:
+    port = free_port()
+    async with FakeSlack() as slack:
+        settings = {
+            "LANEWAY_SLACK_MODE": "webhook",
+            "LANEWAY_SLACK_SIGNING_SECRET": slack.signing_secret,
+            "LANEWAY_SLACK_BOT_TOKEN": slack.bot_token,
+            "LANEWAY_SLACK_API_BASE": slack.url,
+            "LANEWAY_ADMINS": "slack:U0ANA",
+            "LANEWAY_WEB_PORT": str(port),
+            "LANEWAY_WEB_URL": f"http://127.0.0.1:{port}",
+        }
+        async with House(tmp_path, **settings) as house:
+            slack.request_url = f"http://127.0.0.1:{port}/hooks/slack"
+            await until(lambda: not house.running.reasons())
+            assert await challenge(slack) == (200, "3eZbrw1aB")
+            slack.user_says("/say hello")
+            await slack.until(lambda: slack.texts(ANA_DM) == ["hello"])
+            command = slack.slash("/laneway", "status")
+            await slack.until(lambda: slack.ephemerals and command.acked)
+            assert all(one.statuses[-1] == 200 for one in slack.envelopes)
+            slack.signing_secret = "another"
+            slack.user_says("/say forged")
+            await slack.until(lambda: slack.envelopes[-1].statuses[:1] == [401])
+            async with poster(house, **signed("another", b"")) as client:
+                answer = await client.post("/hooks/slack", content=b"x" * (BODY_MOST + 1))
+                assert answer.status_code == 413
+        assert slack.texts(ANA_DM) == ["hello"]

@@ -421,7 +421,7 @@ async def test_the_start_of_what_may_be_missed_moves_on_while_all_is_quiet(slack
     async with listening(slack.channel, slack.intake):
         await slack.fake.until(lambda: slack.intake.since)
         slack.intake.since = 1
-        slack.channel._listener._reached_at = -1e9  # type: ignore[union-attr]
+        slack.channel._listener._catching._reached_at = -1e9  # type: ignore[union-attr]
         await slack.fake.until(lambda: slack.intake.since > 1)
         assert now() - slack.intake.since < 90_000
 
