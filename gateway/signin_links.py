@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from core.people import WEB, People, Role
 from core.store import signing_in, web
@@ -83,3 +85,25 @@ def link_of_start(store: Store, people: People, now: int) -> str:
         rows.append(web.act(now, "gateway", "signin.link_made", OWNER, "at the start"))
     store.save_later(*rows)
     return token
+
+
+class SigninDesk:
+    """Makes links for the owner's terminal; ``page`` gives the address of the page."""
+
+    def __init__(
+        self, store: Store, people: People, now: Callable[[], int], page: Callable[[], str]
+    ) -> None:
+        self._store = store
+        self._people = people
+        self._now = now
+        self._page = page
+
+    def asks(self) -> dict[str, Callable[[Mapping[str, Any]], Awaitable[Any]]]:
+        """For the local socket."""
+        return {"signin": self.make}
+
+    async def make(self, request: Mapping[str, Any]) -> dict[str, str]:
+        """A link for ``email``, or for the owner; raises NoLink."""
+        person = person_for(self._people, str(request.get("email") or ""))
+        token = await make_link(self._store, person, self._now())
+        return {"address": link_address(self._page(), token), "person": person}

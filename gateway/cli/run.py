@@ -12,12 +12,14 @@ from core import prices
 from core.clock import SystemClock
 from core.store.errors import Locked, StoreError
 from core.store.home import locked
-from gateway import logs, saved
+from gateway import logs, saved, terminal
 from gateway.app import Gateway
 from gateway.channel_parts import wanted_channels
 from gateway.config import BadSettings, Settings, Written
 from gateway.later import missing_here, unused_here
+from gateway.page_address import listening_address, page_address
 from gateway.settings_table import EngineName
+from gateway.signin_links import link_address
 from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
 from gateway.trouble import Trouble
 from gateway.web.listener import PortTaken
@@ -69,17 +71,22 @@ async def _live(settings: Settings, written: Written) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, gateway.stop)
-    await gateway.run(lambda: _ready(settings, gateway.web_port))
+    await gateway.run(lambda: _ready(settings, gateway.web_port, gateway.owner_token))
     log.info("stopped", extra={"event": "stopped"})
 
 
-def _ready(settings: Settings, port: int) -> None:
-    host = f"[{settings.web_host}]" if ":" in settings.web_host else settings.web_host
-    address = f"http://{host}:{port}"
+def _ready(settings: Settings, port: int, owner_token: str = "") -> None:
     named = [one.name.capitalize() for one in wanted_channels(settings)]
     channels = f"{', '.join(named)} and this machine" if named else "this machine only"
-    log.info(
-        "engine %s, health at %s/readyz, listening to %s", settings.engine.value, address, channels
-    )
-    log.info('in another terminal: laneway say "hello"')
+    health = f"{listening_address(settings, port)}/readyz"
+    log.info("engine %s, health at %s, listening to %s", settings.engine.value, health, channels)
+    page = page_address(settings, port)
+    log.info('open %s in a browser, or in another terminal: laneway say "hello"', page)
+    if owner_token:
+        link = link_address(page, owner_token)
+        terminal.tell(
+            "To sign in on the page as the owner, open this address (it works once, until the next"
+            f" start):\n\n    {link}\n\nAnother one: laneway signin",
+            settings.log_format,
+        )
     logs.ready(settings)

@@ -45,6 +45,7 @@ COMMANDS = (
     Command("job", "gateway.cli.jobs", "set up, pause, resume, run or cancel a job", shared=True),
     Command("usage", "gateway.cli.usage", "tokens and cost of each lane and person"),
     Command("pair", "gateway.cli.listing", "let a waiting person in", shared=True),
+    Command("signin", "gateway.cli.signin", "print a link that signs in on the page, once"),
     Command("render", "gateway.cli.render", "show Markdown as the messages it becomes"),
     Command("when", "gateway.cli.when", "show the next times that a WHEN means"),
     Command("backup", "gateway.cli.copies", "copy the database, also while it runs", shared=True),

@@ -86,7 +86,11 @@ class Accounts:
     async def begin(self) -> None:
         """End what the built-in owner opened, once an admin is named; it stays ended."""
         if not self.role(OWNER):
-            await self._store.save(web.remove_signins_of(OWNER))
+            await self.end_owner()
+
+    async def end_owner(self) -> None:
+        """The built-in owner is nobody any more, wherever they are signed in."""
+        await self._store.save(web.remove_signins_of(OWNER))
 
     async def close(self, signin: str, person: str) -> None:
         """End one sign-in of somebody."""
