@@ -132,10 +132,16 @@ def set_up(settings: Settings, stream: IO[str] | None = None) -> Redactor:
 
 def renew(settings: Settings) -> None:
     """Go by other settings from now on; what was a secret before stays hidden."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, SafeHandler):
-            handler.hide(*_secrets(settings))
-            _set_levels(settings)
+    if hide(_secrets(settings)):
+        _set_levels(settings)
+
+
+def hide(secrets: Iterable[str]) -> bool:
+    """Hide these as well from now on; False when the log is not set up by us."""
+    ours = [one for one in logging.getLogger().handlers if isinstance(one, SafeHandler)]
+    for handler in ours:
+        handler.hide(*secrets)
+    return bool(ours)
 
 
 def _secrets(settings: Settings) -> set[str]:

@@ -22,7 +22,7 @@ from core.clock import Clock
 from gateway.config import Settings
 from gateway.living import Living
 from gateway.parts import Parts
-from gateway.web import access, account, health, hooks, rendering, signin
+from gateway.web import access, account, health, hooks, rendering, settings, signin
 from gateway.web.access import open_api, page, rule_of
 from gateway.web.accounts import Accounts
 from gateway.web.headers import Headers
@@ -32,7 +32,13 @@ from gateway.web.site import Site
 from gateway.web.visitor import Visitor
 
 Routes = Callable[[], list[Route]]
-AREAS: tuple[Routes, ...] = (health.routes, hooks.routes, signin.routes, account.routes)
+AREAS: tuple[Routes, ...] = (
+    health.routes,
+    hooks.routes,
+    signin.routes,
+    account.routes,
+    settings.routes,
+)
 
 
 def application(site: Site) -> Starlette:
