@@ -1,0 +1,64 @@
+// What pages share that list things and change them: ask first, say how it went, show it anew.
+import { ask, busy, make, note } from "./page.js";
+
+const CALM = 20000;  // ms between two looks where nothing tells of changes
+let newest = 0;
+
+/** Show the part of this page that changes as it is now; what is open or in focus stays so. */
+export async function again(id = "live") {
+  const mine = ++newest;
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (answer.redirected) location.assign("/signin");
+  if (!answer.ok) throw new Error(answer.status === 404 ? "This is not there any more." : "The page could not be shown anew.");
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const old = document.getElementById(id), now = page.getElementById(id);
+  if (mine !== newest || !old || !now || old.innerHTML === now.innerHTML) return;
+  for (const kept of old.querySelectorAll("details[data-keep]")) {
+    const same = now.querySelector(`#${CSS.escape(kept.id)}`);
+    if (same) same.open = kept.open;
+  }
+  const focus = old.contains(document.activeElement) ? document.activeElement.id : null;
+  if (focus && document.activeElement.matches("input, select, textarea")) return;  // somebody is writing
+  old.replaceWith(document.adoptNode(now));
+  if (focus !== null) (document.getElementById(focus) ?? document.getElementById("content")).focus();
+}
+
+/** Keep it as it is now, calmly and only while somebody looks. */
+export function keep(every = CALM) {
+  const look = () => { if (!document.hidden) again().catch(() => {}); };
+  const timer = setInterval(look, every);
+  document.addEventListener("visibilitychange", look);
+  return () => { clearInterval(timer); document.removeEventListener("visibilitychange", look); };
+}
+
+/** Ask whether it is meant; where a word is named it has to be written. */
+export function sure(question, { word = "", yes = "Yes" } = {}) {
+  return new Promise((resolve) => {
+    const typed = word ? make("input", { autocomplete: "off", autocapitalize: "off", spellcheck: "false", "aria-label": `Write ${word}` }) : null;
+    const go = make("button", { type: "submit", class: "danger", disabled: Boolean(word) }, yes);
+    const no = make("button", { type: "button" }, "No, leave it");
+    const form = make("form", { method: "dialog" },
+      make("p", { class: "question" }, question),
+      word ? make("label", {}, `Write “${word}” to go on`, typed) : null,
+      make("div", { class: "row" }, go, no));
+    const box = make("dialog", { class: "sure", "aria-label": "Are you sure?" }, form);
+    typed?.addEventListener("input", () => { go.disabled = typed.value.trim().toLowerCase() !== word.toLowerCase(); });
+    no.addEventListener("click", () => box.close());
+    form.addEventListener("submit", () => { box.returnValue = "yes"; });
+    box.addEventListener("close", () => { box.remove(); resolve(box.returnValue === "yes"); });
+    document.body.append(box);
+    box.showModal();
+    (typed ?? no).focus();
+  });
+}
+
+/** A button does one thing: asks first if it says so, then says how it went and shows it anew. */
+export function act(button, path, body) {
+  return busy(button, async () => {
+    const { confirm, word, yes } = button.dataset;
+    if (confirm && !(await sure(confirm, { word, yes: yes ?? button.textContent.trim() }))) return;
+    const answer = await ask(path, word ? { ...body, word } : body);
+    if (answer.said) note(answer.said);
+    await again();
+  });
+}
