@@ -22,7 +22,7 @@ from core.clock import Clock
 from gateway.config import Settings
 from gateway.living import Living
 from gateway.parts import Parts
-from gateway.web import access, account, health, hooks, rendering, settings, signin
+from gateway.web import access, account, health, hooks, jobs, rendering, settings, signin
 from gateway.web.access import open_api, page, rule_of
 from gateway.web.accounts import Accounts
 from gateway.web.headers import Headers
@@ -38,6 +38,7 @@ AREAS: tuple[Routes, ...] = (
     signin.routes,
     account.routes,
     settings.routes,
+    jobs.routes,
 )
 
 
