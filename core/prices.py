@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import math
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -81,6 +80,8 @@ def _only_star(pattern: str) -> str:
 
 def read(text: str, engines: Collection[str]) -> Prices:
     """The table as it is written. Raises BadPrices with everything that is wrong with it."""
+    import tomllib  # late: most have no table
+
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as fault:

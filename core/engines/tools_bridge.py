@@ -5,7 +5,6 @@ to the gateway, and what it answers is written as a line. The address and the to
 environment, which other people of this machine cannot see.
 """
 
-import http.client
 import json
 import os
 import sys
@@ -24,6 +23,8 @@ def main() -> None:
 
 
 def _pass_on(line: bytes, writing: threading.Lock) -> None:
+    import http.client  # late: the gateway needs of this file its path and two names
+
     try:
         answer = _post(line)
     except (OSError, http.client.HTTPException) as fault:
@@ -36,6 +37,8 @@ def _pass_on(line: bytes, writing: threading.Lock) -> None:
 
 def _post(line: bytes) -> bytes:
     """What the gateway answers; nothing where it was only told something."""
+    import http.client
+
     url = urlsplit(os.environ[URL])
     connection = http.client.HTTPConnection(url.hostname or "", url.port)
     headers = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import signal
 import time
@@ -35,6 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """0 after SIGTERM or SIGINT."""
+    gc.disable()  # until it is ready: what a start makes stays, and there is much of it
     loaded = saved.look()
     settings = loaded.settings
     if problems := [*missing_here(settings), *prices.problems(settings.home, set(EngineName))]:
@@ -90,3 +92,5 @@ def _ready(settings: Settings, port: int, owner_token: str = "") -> None:
             settings.log_format,
         )
     logs.ready(settings)
+    gc.freeze()  # nor is it gone through later, when people wait
+    gc.enable()
