@@ -39,10 +39,10 @@ def zones() -> tuple[str, ...]:
 
 async def _page(request: Request, visitor: Visitor) -> Response:
     site = site_of(request)
-    places = [_place(row, visitor) for row in await site.accounts.listed(visitor.person)]
+    browsers = [_place(row, visitor) for row in await site.accounts.listed(visitor.person)]
     return html(
         request, "account.html", visitor,
-        places=sorted(places, key=lambda place: not place["here"]),
+        browsers=sorted(browsers, key=lambda one: not one["here"]),
         zone=_zone_of(site, visitor), zones=zones(), standard=str(site.settings.timezone),
     )  # fmt: skip
 

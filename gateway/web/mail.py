@@ -38,7 +38,8 @@ def sender_of(mail_from: str, server: MailServer, page: str) -> str:
         return mail_from
     if "@" in server.user:
         return server.user
-    return f"laneway@{page or server.host}"
+    host = page or server.host
+    return f"laneway@{host}" if host.rpartition(".")[2].isalpha() else "laneway@localhost"
 
 
 def written(letter: Letter, sender: str, page: str) -> EmailMessage:
@@ -59,8 +60,8 @@ def written(letter: Letter, sender: str, page: str) -> EmailMessage:
         f"    {letter.code}\n\n"
         f"It is good for {MINUTES} minutes, once, and only in the browser that asked for it.\n\n"
         f"Asked for at {at:%H:%M} UTC with {letter.browser}, from {letter.network}.\n"
-        "If that was not you, do nothing: nobody can sign in without this code. Never tell it to\n"
-        "anybody; nobody from Laneway asks for it.\n"
+        "If that was not you, do nothing: nobody can sign in without this code.\n"
+        "Tell it to nobody; nobody from Laneway asks for it.\n"
     )
     return mail
 

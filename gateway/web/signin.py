@@ -54,8 +54,13 @@ async def _page(request: Request) -> Response:
     onward = own_path(request.query_params.get("next", ""))
     if await visitor_of(request):
         return RedirectResponse(onward, status_code=303)
-    mailer = site_of(request).settings.smtp is not None
-    response = html(request, "signin.html", None, onward=onward, minutes=MINUTES, mailer=mailer)
+    site = site_of(request)
+    lists = site.parts.people.lists
+    response = html(
+        request, "signin.html", None,
+        onward=onward, minutes=MINUTES, mailer=site.settings.smtp is not None,
+        nobody=not (lists.admin_emails or lists.member_emails),
+    )  # fmt: skip
     if not cookies.names_of(request):
         cookies.keep_name(request, response, new_name())  # before two tabs can ask at once
     return response

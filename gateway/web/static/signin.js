@@ -67,7 +67,7 @@ async function prove() {
     sessionStorage.removeItem(KEPT);
     location.replace(onward);
   } catch (fault) {
-    wrong(code, "code-wrong", fault.said?.ask_again ? "That was wrong too often. Press “Send a new code”, then type the new one." : fault.message);
+    wrong(code, "code-wrong", fault.said?.ask_again ? "That was wrong too often. Press “New code”, then type the one that comes." : fault.message);
     code.select();
   }
 }
@@ -78,11 +78,9 @@ second.addEventListener("submit", (event) => {
 });
 
 // A pasted or filled-in code is whole at once: there is nothing left to press.
-let typed = 0;
-code.addEventListener("input", () => {
-  const added = digits().length - typed;
-  typed = digits().length;
-  if (typed === 8 && added > 1) second.requestSubmit();
+code.addEventListener("input", (event) => {
+  const byHand = event.data?.length === 1 || event.inputType?.startsWith("delete");
+  if (!byHand && digits().length === 8) second.requestSubmit();
 });
 
 document.getElementById("again").addEventListener("click", () => busy(second, async () => {
@@ -90,7 +88,6 @@ document.getElementById("again").addEventListener("click", () => busy(second, as
     await send();
     show(second);
     code.value = "";
-    typed = 0;
     document.getElementById("code-hint").textContent = "A new code is on its way. It is good for 10 minutes, in this browser only.";
   } catch (fault) {
     wrong(code, "code-wrong", fault.message);
