@@ -114,6 +114,16 @@ class Approvals:
         self._take: Take | None = None
         self._group: asyncio.TaskGroup | None = None
 
+    def renew(self, starter: bool, patience: float, patience_unattended: float) -> None:
+        """Go by these from the next question on."""
+        self._asking.starter = starter
+        self._patience, self._patience_unattended = patience, patience_unattended
+
+    @property
+    def waiting(self) -> int:
+        """Questions that nobody has answered yet."""
+        return len(self._open)
+
     async def begin(self, group: asyncio.TaskGroup, take: Take) -> None:
         """Before the first turn runs: the way in, and the group of the timers.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any
@@ -70,6 +70,7 @@ class Calls:
         self._moves: dict[tuple[str, str], str] = {}
         self._gates: dict[str, Gate] = {}
         self._lanes: OrderedDict[str, tuple[Address, bool]] = OrderedDict()
+        self.made: Counter[tuple[str, str]] = Counter()  # calls of each channel, by action
 
     def spawn(
         self, work: Coroutine[Any, Any, object], name: str, on_fault: OnFault | None = None
@@ -111,12 +112,17 @@ class Calls:
         channel = self._channels.get(name)
         return (channel, self._gate(channel)) if channel else None
 
+    def penalties(self) -> dict[str, int]:
+        """How often each platform told us to wait."""
+        return {name: gate.penalties for name, gate in self._gates.items()}
+
     def gate_of(self, place: str) -> Gate | None:
         """The gate that stands before a place (``channel:chat``)."""
         return self._gates.get(place.partition(":")[0])
 
     async def do(self, channel: Channel, action: Action) -> Done:
         """One call. A fault in a channel's code ends this call and nothing else."""
+        self.made[channel.name, type(action).__name__] += 1
         try:
             return await channel.do(action)
         except SendError:

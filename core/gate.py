@@ -28,6 +28,7 @@ class Gate:
         self._waiting: dict[Ticket, asyncio.Future[None]] = {}
         self._timer: asyncio.Task[None] | None = None
         self._timer_at = 0.0
+        self.penalties = 0  # that the platform told, ever
 
     def ask(self, address: Address, direct: bool, rank: Rank) -> Ticket:
         return self._rates.ask(self._counted(address), direct, rank)
@@ -72,6 +73,7 @@ class Gate:
     ) -> None:
         """Keep to a penalty: of the token if the platform says so, else of what counts apart."""
         now = self._clock.monotonic()
+        self.penalties += 1
         if limited.everywhere:
             self._rates.hold_everywhere(limited.retry_after, now)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -19,7 +20,7 @@ from core.firing import Fired, Firing
 from core.frozen import dataclass
 from core.guard import fault_of
 from core.items import Item
-from core.job_rules import FiringState, Job, JobState
+from core.job_rules import Fate, FiringState, Job, JobState
 from core.lane_ids import channel_of
 from core.lanes import LaneView
 from core.store import jobs as stored
@@ -61,6 +62,7 @@ class Jobs:
         self._clock = firing.clock
         self._spine = spine
         self._alarm = alarm
+        self.fates: Counter[Fate] = Counter()  # of instants that were due
         self._rung = asyncio.Event()
         self._open: dict[int, Waiting] = {}  # by turn
         self._over: dict[int, None] = {}  # turns that ended, in order
@@ -192,7 +194,9 @@ class Jobs:
                 continue
             if not new:
                 await self._go_behind(one)
-            elif one.turn is not None:
+                continue
+            self.fates[one.decision.fate] += 1
+            if one.turn is not None:
                 self._note(one.turn, one.job, one.decision.due)
 
     def _told(self, fired: Sequence[Fired]) -> list[Item]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -22,6 +22,7 @@ from core.delivering import Delivering, Holding
 from core.finding import repeatable
 from core.frames import Previews
 from core.guard import fault_of
+from core.lane_ids import channel_of
 from core.messages import Address, Keyboard, Part, Receipt, clean
 from core.rates import Rank, Ticket
 from core.shown import Growing, removal
@@ -90,6 +91,7 @@ class Outbox:
         self._empty = asyncio.Event()
         self._empty.set()
         self._ended = asyncio.Event()  # a line was worked off
+        self.settled: Counter[tuple[str, DeliveryState]] = Counter()  # by channel and end
 
     async def run(self) -> None:
         """Send until cancelled. What is handed over before goes out when this begins."""
@@ -272,6 +274,22 @@ class Outbox:
             await self._calls.finished(landing, timeout)
             landing.cancel()
 
+    # Looking ------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> int:
+        """Deliveries that are still to be carried out."""
+        return sum(len(line.queue) for line in self._lines.values())
+
+    @property
+    def calls_made(self) -> Mapping[tuple[str, str], int]:
+        """Calls of each channel by the name of their action, since the start."""
+        return self._calls.made
+
+    def penalties(self) -> Mapping[str, int]:
+        """How often each platform told us to wait, since the start."""
+        return self._calls.penalties()
+
     # Lines --------------------------------------------------------------------------------
 
     def _start(self, line: _Line) -> None:
@@ -338,6 +356,7 @@ class Outbox:
             )
         )
         self._delivering.landed(delivery.id)
+        self.settled[channel_of(delivery.lane), outcome.state] += 1
         if outcome.error is not None:
             words = (delivery.id, delivery.lane, outcome.state, outcome.error)
             log.warning("delivery %d in %s is %s: %s", *words)

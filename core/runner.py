@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -35,6 +36,7 @@ from core.store.records import Delivery, DeliveryState
 from core.store.store import Store
 from core.store.writer import Unit
 from core.telling import Telling
+from core.turn_counts import TurnCounts
 from core.turn_life import TurnLife
 from core.turns import (
     Cancel,
@@ -99,6 +101,9 @@ class Runner:
         self._group: asyncio.TaskGroup | None = None
         self._watchers: set[Callable[[Turn], None]] = set()
         self._lane_watchers: set[Callable[[str], None]] = set()
+        self.patience: float | None = None  # seconds of the drain, when they were changed
+        self.messages: Counter[str] = Counter()  # that were taken, by channel
+        self.counts = TurnCounts()
         self._idle = asyncio.Event()
         self._idle.set()
         self._releasing = asyncio.Lock()
@@ -128,7 +133,7 @@ class Runner:
             await stop.wait()
             lifting.cancel()
             spending.cancel()
-            await self._drain(group, drain)
+            await self._drain(group, drain if self.patience is None else self.patience)
             showing.cancel()
 
     async def take(self, *items: Item) -> list[bool]:
@@ -142,6 +147,11 @@ class Runner:
     def now(self) -> int:
         return self._clock.now()
 
+    async def renew(self, limits: Limits, money: Money) -> None:
+        """Go by other limits and caps from now on."""
+        await self.take(Item(event=turns.LimitsChanged(limits)))
+        await self.budgeting.renew(money, self.take)
+
     def view(self, lane: str) -> LaneView | None:
         """The lane as it is now; None when nothing runs or waits there."""
         return self.lanes.view(lane)
@@ -150,6 +160,11 @@ class Runner:
         """When a running turn began; milliseconds since 1970."""
         running = self._running.get(turn)
         return running.began_at if running else None
+
+    def doing(self, lane: str) -> str:
+        """The tool that the lane's main turn is at; "" while it thinks or writes."""
+        work = self._life.at_work.of(lane)
+        return work.doing if work else ""
 
     def acting(self, engine: str) -> str:
         """The engine that takes the turns of this one now: itself, or what stands in for it."""
@@ -195,6 +210,8 @@ class Runner:
 
     def heard(self, item: Item) -> None:
         """Remember which messages a turn came from, for their receipts."""
+        for message in item.messages:
+            self.messages[channel_of(message.lane)] += 1
         for message in (*item.messages, *item.joined):
             if message.turn is not None and message.message_id:
                 known = self._sources.get(message.turn, ())
@@ -242,6 +259,8 @@ class Runner:
         if not turn.status.over:
             return
         self._sources.pop(turn.id, None)
+        running = self._running.get(turn.id)
+        self.counts.over(turn, running.ran if running else None, self._clock.now())
         self._life.outbox.over(turn.id)
         for watcher in tuple(self._watchers):
             watcher(turn)

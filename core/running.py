@@ -32,6 +32,7 @@ from core.settling import End, Settling, spending, usage_row
 from core.store import rows
 from core.telling import Remains
 from core.tools import Seat
+from core.turn_counts import Ran
 from core.turn_life import TurnLife
 from core.turns import Kind, Result, Turn
 from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED, TOO_LONG, TOO_SILENT
@@ -69,6 +70,7 @@ class Running:
         self._patience = Patience(life.clock, life.limits.idle, life.limits.turn)
         self._limit = ""  # words for the time limit that ended it
         self._answer = Answer(life.spill / f"answer-{turn.id}-{self.began_at}.md")
+        self._first_text_at = 0
         self._usage: base.Usage | None = None
         self._usage_saved = -USAGE_EVERY
         self._written: list[rows.Row] = []  # goes with the next commit
@@ -86,6 +88,12 @@ class Running:
         self._session = self._model = ""  # known once the prompt may leave
         self._files = False  # some were sent, or it was told why not
         self._quarantine = ""  # why the session may never be used again
+
+    @property
+    def ran(self) -> Ran:
+        engine = self._prepared.engine.name if self._prepared else ""
+        usage = self._earlier + self._usage if self._usage else None
+        return Ran(engine, self.began_at, self._first_text_at, usage)
 
     # What the runner asks for -------------------------------------------------------------
 
@@ -304,6 +312,7 @@ class Running:
             case base.Started():
                 await self._prompted(event)
             case base.Text(delta):
+                self._first_text_at = self._first_text_at or self._life.clock.now()
                 self._answer.add(delta)
                 self._feed(event)
             case base.Thought() | base.ToolStarted() | base.ToolEnded():

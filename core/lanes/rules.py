@@ -6,6 +6,7 @@ drain, restore. What concerns one lane alone is in one_lane.py and what it impor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -147,6 +148,23 @@ class Lanes:
         """Turns that take up a slot: main turns not yet ended, without those that ask."""
         return self._board.slots.running
 
+    def phases(self) -> Counter[str]:
+        """How many lanes are in each phase, or wait; idle ones are none of them."""
+        found: Counter[str] = Counter()
+        for lane in self._board:
+            if not lane.idle:
+                found[lane.phase.value if lane.phase else "waiting"] += 1
+        return found
+
+    def busy(self) -> list[str]:
+        """The lanes in which something runs or waits."""
+        return [lane.key for lane in self._board if not lane.idle]
+
+    @property
+    def turns_waiting(self) -> int:
+        """Turns that wait, in all lanes."""
+        return sum(len(lane.waiting) for lane in self._board)
+
     @property
     def lanes_waiting(self) -> int:
         """Lanes in the line for a slot."""
@@ -155,6 +173,11 @@ class Lanes:
     @property
     def limits(self) -> Limits:
         return self._board.door.limits
+
+    @property
+    def paused(self) -> bool:
+        """Whether nothing new starts anywhere."""
+        return self._board.door.paused
 
     @property
     def draining(self) -> bool:

@@ -25,6 +25,7 @@ from core.store.migrate import migrate
 from core.store.queries import queries
 from core.store.rows import Row
 from core.store.writer import PAUSES, Unit, Writer
+from core.tallies import Spread
 
 __all__ = ["Ids", "Reader", "Store", "Unit"]
 
@@ -223,6 +224,11 @@ class Store:
     async def _read(self, query: str, parameters: dict[str, object]) -> list[sqlite3.Row]:
         sql = queries()[query].sql
         return list(await self._reading.execute_fetchall(sql, parameters))
+
+    @property
+    def commits(self) -> Spread:
+        """Seconds that commits took which worked."""
+        return self._writer.commits
 
     @property
     def busy(self) -> bool:

@@ -20,12 +20,14 @@ from core.store.batch import BATCH
 from core.store.errors import Closed, Poisoned, curable, full
 from core.store.queries import Query, Values, queries
 from core.store.rows import Row
+from core.tallies import Spread
 
 log = logging.getLogger(__name__)
 
 PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds between tries while the disk fails
 AT_ONCE = 4096  # units of one transaction, unless a single call brings more
 IDENTITIES_AT_ONCE = 1000
+COMMIT_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
 
 def nothing() -> None:
@@ -76,6 +78,7 @@ class Writer:
         make_room: Callable[[], bool],
     ) -> None:
         self.trouble = ""
+        self.commits = Spread(COMMIT_SECONDS)
         self._connection = connection
         self._clock = clock
         self._make_room = make_room  # deletes the ballast; False: there was none
@@ -176,6 +179,7 @@ class Writer:
         """Store units as one transaction, waiting as long as the disk fails."""
         tries = 0
         while True:
+            began = self._clock.monotonic()
             try:
                 accepted = await self._transaction(units)
             except sqlite3.DatabaseError as error:
@@ -192,6 +196,7 @@ class Writer:
                 self._pausing = False
                 tries += 1
             else:
+                self.commits.see(self._clock.monotonic() - began)
                 self._recovered()
                 return accepted
 
