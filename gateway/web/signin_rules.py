@@ -21,6 +21,7 @@ from core.frozen import dataclass
 from gateway.values import Rate, SigninLimits
 
 LASTS = 600_000  # ms a code is good
+FORGOTTEN = 2 * LASTS  # ms after the last try or code of an asking
 WRONG_MOST = 5  # tries for an asking
 OF_DEVICE = Rate(5, 900)  # what a browser of an earlier sign-in may, outside all limits
 ASKINGS_MOST = 10_000  # kept at once; those that were told a code stay longest
@@ -115,7 +116,7 @@ class Rules:
         return given and known
 
     def _give(self, ident: str, code: str, known: bool, now: int) -> None:
-        asking = self.askings.pop(ident, None) or Asking()
+        asking = self._asking(ident, now)
         if code:
             if asking.ended or not asking.good(now):
                 asking = Asking()
@@ -131,7 +132,7 @@ class Rules:
             return wait
         right = False
         for ident, typed in hashes.items():
-            asking = self.askings.get(ident) or Asking()
+            asking = self._asking(ident, now)
             for code in asking.good(now):  # all of them: how long it takes tells nothing
                 right |= hmac.compare_digest(code, typed)
         if right and known:
@@ -144,7 +145,7 @@ class Rules:
     def _wrong(self, hashes: Mapping[str, str], now: int) -> Answer:
         ended = not hashes  # nothing was asked for in this browser
         for ident in hashes:
-            asking = self.askings.pop(ident, None) or Asking()
+            asking = self._asking(ident, now)
             asking.wrong = min(asking.wrong + 1, WRONG_MOST)
             if asking.ended:
                 asking.codes, asking.told, ended = [], False, True
@@ -167,6 +168,11 @@ class Rules:
 
     # How much is kept ---------------------------------------------------------------------
 
+    def _asking(self, ident: str, now: int) -> Asking:
+        """What is known of one; nothing any more when long nobody came back to it."""
+        found = self.askings.get(ident)
+        return found if found is not None and now - found.at < FORGOTTEN else Asking()
+
     def _keep(self, ident: str, asking: Asking, now: int) -> None:
         self.askings.pop(ident, None)
         asking.at = now
@@ -180,7 +186,7 @@ class Rules:
 
     def tidy(self, now: int, limits: SigninLimits) -> tuple[int, int]:
         """Let go what counts no more; the instants before which askings and tallies are over."""
-        over = now - 2 * LASTS, now - longest(limits)
+        over = now - FORGOTTEN + 1, now - longest(limits)
         for ident in [key for key, one in self.askings.items() if one.at < over[0]]:
             del self.askings[ident]
         for key in [key for key, tally in self.tallies.items() if tally[-1][0] < over[1]]:
