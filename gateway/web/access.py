@@ -7,7 +7,10 @@ It must not know what a route does.
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any
@@ -18,16 +21,24 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from core.frozen import dataclass
+from core.store.errors import Closed
+from gateway.config import Settings
+from gateway.values import Secret
+from gateway.web import wrong
 from gateway.web.rendering import html
 from gateway.web.site import site_of
 from gateway.web.visitor import Visitor
 
+log = logging.getLogger("laneway.web")
+
 COOKIE = "laneway"
 BODY_MOST = 64 * 1024  # bytes of JSON that a route takes, where it says nothing
+BODY_WITHIN = 20.0  # seconds in which a body has to be here
 READING = frozenset({"GET", "HEAD"})
 
 Handler = Callable[[Request, Visitor], Awaitable[Response]]
 Open = Callable[[Request], Awaitable[Response]]
+Bearer = Callable[[Settings], Secret]
 
 
 class Who(StrEnum):
@@ -54,6 +65,7 @@ class Rule:
     kind: Kind
     methods: frozenset[str]
     body: int
+    bearer: Bearer | None = None  # a token that lets in as well, if it is set
 
 
 class Bad(Exception):
@@ -80,6 +92,15 @@ def api(
     """JSON in and out. ``raw``: the body is another type, and the handler reads it itself."""
     kind = Kind.RAW if raw else Kind.JSON
     return _route(path, Rule(who, kind, frozenset(methods), body), handler)
+
+
+def watched(path: str, handler: Open, bearer: Bearer) -> Route:
+    """For admins, and for a machine that shows the token of the settings, if one is set."""
+
+    async def handle(request: Request, _: Visitor | None) -> Response:
+        return await handler(request)
+
+    return _route(path, Rule(Who.ADMINS, Kind.JSON, READING, 0, bearer), handle)
 
 
 def open_api(
@@ -109,6 +130,8 @@ def rule_of(route: Route) -> Rule:
 def _route(path: str, rule: Rule, handler: Callable[[Request, Any], Awaitable[Response]]) -> Route:
     async def endpoint(request: Request) -> Response:
         try:
+            if rule.bearer and _bears(request, rule.bearer(site_of(request).settings)):
+                return await handler(request, None)
             visitor = None if rule.who is Who.ANYONE else await visitor_of(request)
             if refusal := _refused(request, rule, visitor):
                 return refusal
@@ -116,9 +139,14 @@ def _route(path: str, rule: Rule, handler: Callable[[Request, Any], Awaitable[Re
                 request.state.body = await _json(request, rule)
             return await handler(request, visitor)
         except Bad as bad:
-            return JSONResponse({"error": str(bad)}, status_code=bad.status)
+            return wrong.answer(request, str(bad), bad.status)
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
+        except Closed as closed:
+            return wrong.answer(request, str(closed), 503)
+        except Exception:  # the border to whoever asks: they are told, and nothing more
+            log.exception("%s %s broke", request.method, path)
+            return wrong.answer(request, wrong.BROKE, 500)
 
     endpoint.rule = rule  # type: ignore[attr-defined]  # read by the walk over all routes
     return Route(path, endpoint, methods=sorted(rule.methods))
@@ -134,6 +162,13 @@ def cookie_name(https: bool) -> str:
     return f"__Host-{COOKIE}" if https else COOKIE
 
 
+def _bears(request: Request, secret: Secret) -> bool:
+    """Whether a request shows this token; in a time that tells nothing about it."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    right = hmac.compare_digest(given.strip().encode(), secret.reveal().encode())
+    return bool(secret) and scheme.lower() == "bearer" and right
+
+
 def _refused(request: Request, rule: Rule, visitor: Visitor | None) -> Response | None:
     by_machines = rule.who is Who.ANYONE and rule.kind is Kind.RAW
     if request.method not in READING and not by_machines and not own_origin(request):
@@ -144,7 +179,10 @@ def _refused(request: Request, rule: Rule, visitor: Visitor | None) -> Response 
         if rule.kind is Kind.PAGE:
             back = quote(request.url.path, safe="/")
             return RedirectResponse(f"/signin?next={back}", status_code=303)
-        return _no("you are not signed in; sign in and try again", 401)
+        refusal = _no("you are not signed in; sign in and try again", 401)
+        if rule.bearer:
+            refusal.headers["WWW-Authenticate"] = "Bearer"
+        return refusal
     if rule.who is Who.ADMINS and not visitor.admin:
         if rule.kind is Kind.PAGE:
             return html(request, "refused.html", visitor, status=403)
@@ -178,17 +216,21 @@ async def _json(request: Request, rule: Rule) -> Mapping[str, Any]:
     return body
 
 
-async def limited(request: Request, most: int) -> bytes:
-    """The body, never read beyond ``most`` bytes."""
+async def limited(request: Request, most: int, within: float = BODY_WITHIN) -> bytes:
+    """The body, never read beyond ``most`` bytes, nor for longer than so many seconds."""
     too_long = Bad(f"this is longer than {most} bytes", 413)
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > most:
         raise too_long
     read = bytearray()
-    async for chunk in request.stream():
-        read += chunk
-        if len(read) > most:
-            raise too_long
+    try:
+        async with asyncio.timeout(within):
+            async for chunk in request.stream():
+                read += chunk
+                if len(read) > most:
+                    raise too_long
+    except TimeoutError:
+        raise Bad("this came too slowly; try again", 408) from None
     return bytes(read)
 
 

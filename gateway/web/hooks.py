@@ -27,7 +27,7 @@ async def _posted(request: Request) -> Response:
         raise Bad("nothing is posted here: this platform is not set up to", 404)
     headers = dict(request.headers)
     if not hook.lets_in(headers):
-        return _answer(Reply(Took.NOT_OURS))
+        raise _not_ours()
     return _answer(await hook.posted(headers, await limited(request, BODY_MOST)))
 
 
@@ -41,9 +41,13 @@ def _answer(reply: Reply) -> Response:
         case Took.STORED:
             return PlainTextResponse(reply.text)
         case Took.NOT_OURS:
-            return JSONResponse({"error": "the secret or the signature is wrong"}, 401)
+            raise _not_ours()
         case Took.NO_SENSE:
-            return JSONResponse({"error": "this is not what the platform posts"}, 400)
+            raise Bad("this is not what the platform posts")
         case Took.LATER:
             again = {"Retry-After": str(reply.again_after or COME_AGAIN)}
             return JSONResponse({"error": "not stored yet; post it again"}, 503, again)
+
+
+def _not_ours() -> Bad:
+    return Bad("the secret or the signature is wrong", 401)
