@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from core.engines.base import Event, Text, ToolStarted
+from core.engines.base import Event, Text, ToolEnded, ToolStarted
 from core.turns import Turn
 from core.wording import duration, label
 
@@ -31,16 +31,26 @@ class Work:
     used: int = 0  # tools so far
     tools: deque[str] = field(default_factory=lambda: deque(maxlen=TOOLS_TOLD))
     words: str = ""  # the end of what it has said
+    open: dict[str, str] = field(default_factory=dict)  # titles of tools at work, the newest last
 
     def feed(self, event: Event) -> None:
         match event:
             case Text(delta):
                 self.words = (self.words + delta)[-2 * WORDS_TOLD :]
-            case ToolStarted(title=title):
+            case ToolStarted(tool, title):
                 self.used += 1
                 self.tools.append(label(title, TITLE_MOST) or "a tool")
+                self.open[tool] = self.tools[-1]
+            case ToolEnded(tool):
+                self.open.pop(tool, None)
             case _:
                 pass
+
+
+    @property
+    def doing(self) -> str:
+        """The tool it is at, if any."""
+        return next(reversed(self.open.values()), "")
 
 
 class AtWork:

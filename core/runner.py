@@ -301,6 +301,22 @@ class Runner:
                 await self.take(Item(event=turns.ResumeAsked()))
         await self._notices.restore()
 
+    async def adopt(self, channel: str) -> None:
+        """Go on with what is stored for a channel that was not set up until now."""
+        state = await restoring.stored_state(self._store, self._defaults, {channel})
+        facts = {lane: one for lane, one in state.facts.items() if channel_of(lane) == channel}
+        own = {turn.id for turn in state.turns}
+        sources = {turn: said for turn, said in state.sources.items() if turn in own}
+        self._sources.update(sources)
+        state = replace(state, facts=facts, sources=sources)
+        step = Restoring(self, state)
+        await self._store.commit(Unit(None, step.decide, step.undo, step.done))
+        await self._life.approvals.settle_left(channel)
+
+    def uses(self, engine: Engine) -> bool:
+        """Whether a turn runs on it, or may be about to."""
+        return any(running.may_use(engine) for running in self._running.values())
+
     async def release(self) -> tuple[int, int]:
         """Let go of what a restored backup held back; how many turns and deliveries that were."""
         async with self._releasing:  # of two who ask, the second finds nothing held any more

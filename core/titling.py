@@ -77,4 +77,5 @@ class Titling:
         """Whether it is a thread without a name."""
         limits = self.channel_of(lane.id).limits
         own = limits.named_threads and not lane.direct
-        return bool(lane.address.thread) and not lane.title and not own
+        thread = bool(lane.address.thread) or limits.history
+        return thread and not lane.title and not own

@@ -125,9 +125,12 @@ async def turns(store: Reader, lane: str | None, limit: int = LATEST) -> list[Js
     for made in await store.fetch("report.deliveries", turns=ids):
         told.setdefault(made["turn"], set()).add((made["kind"], made["state"]))
     return [
-        _turn(row, "\n\n".join(texts.get(row.id, ())), _delivery(row, told.get(row.id, set())))
-        for row in reversed(found)
+        _turn(row, "\n\n".join(texts.get(row.id, ())), _told(row, told)) for row in reversed(found)
     ]
+
+
+def _told(row: TurnRow, told: Mapping[int, set[tuple[str, str]]]) -> str:
+    return delivery_of_turn(row, told.get(row.id, set()))
 
 
 def _turn(row: TurnRow, text: str, delivery: str) -> Json:
@@ -153,7 +156,7 @@ def _turn(row: TurnRow, text: str, delivery: str) -> Json:
     }
 
 
-def _delivery(row: TurnRow, told: set[tuple[str, str]]) -> str:
+def delivery_of_turn(row: TurnRow, told: set[tuple[str, str]]) -> str:
     """How the turn's answer stands, or what was told in place of one."""
     for kind in (DeliveryKind.ANSWER, DeliveryKind.NOTICE):
         for state in _DELIVERY:
@@ -226,7 +229,7 @@ class Reports:
         released: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
-        self._engine = engine
+        self.engine = engine  # of lanes that name none
         self._runner = runner
         self._people = known
         self._released = released
@@ -242,7 +245,7 @@ class Reports:
         }
 
     async def _lanes(self, _: Mapping[str, Any]) -> list[Json]:
-        return await lanes(self._store.at_once, self._engine, self._runner)
+        return await lanes(self._store.at_once, self.engine, self._runner)
 
     async def _turns(self, request: Mapping[str, Any]) -> list[Json]:
         limit = int(request.get("limit", LATEST))

@@ -58,6 +58,7 @@ LIMITS = ChannelLimits(
     idempotent_sends=True,
     finds_sends=True,
     history=True,
+    titles=True,
 )
 NONCES_KEPT = 4096  # messages of which it is remembered what made them
 SHOWN_NOW = 1024  # messages of which the newest text is known without the store
@@ -69,7 +70,7 @@ SHOWN_KEPT = 1000  # a watcher this far behind is cut off, so that it cannot fil
 class Shown:
     """What one watcher of a lane sees: a message's text as it is now, or a file."""
 
-    kind: str  # sent | revised | deleted | file | private
+    kind: str  # sent | revised | deleted | file | private | titled
     message_id: str = ""
     text: str = ""
     keyboard: Keyboard = ()
@@ -271,7 +272,10 @@ class LocalChannel(Channel):
                 raise Refused("a local lane has no threads")
             case Find():
                 return Done()  # sent again it makes the same message
-            case Typing() | React() | Retitle():
+            case Retitle(address, title):
+                self._tell(Shown("titled", text=title, lane=address.chat))
+                return Done()
+            case Typing() | React():
                 return Done()
 
     async def fetch(self, file: FileRef, target: Path) -> None:
@@ -311,9 +315,12 @@ class LocalChannel(Channel):
         self._remember(shown)
         for watch in self._watches.get(address.chat, ()):
             watch.put(shown)
+        self._tell(shown)
+        return Done(shown.message_id)
+
+    def _tell(self, shown: Shown) -> None:
         for observer in tuple(self._observers):
             observer(shown)
-        return Done(shown.message_id)
 
     def _remember(self, shown: Shown) -> None:
         if before := self._shown.pop(shown.message_id, None):

@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection
 
 from core.frozen import dataclass
+from core.lane_ids import LOCAL
 from core.messages import Message, clean
 from core.store import reads
 from core.store.records import Delivery, LaneRow, MessageRow, TurnRow
@@ -135,6 +136,13 @@ async def newest(store: Reader, limit: int) -> list[LaneRow]:
 async def named_like(store: Reader, words: str, limit: int) -> list[LaneRow]:
     """Lanes whose title or id has these words in it; reads them all."""
     found = await store.fetch("lane.like", words=words, limit=limit)
+    return [reads.lane_of(row) for row in found]
+
+
+async def begun_by(store: Reader, people: Collection[str], limit: int) -> list[LaneRow]:
+    """The local lanes that these people began, the newest first."""
+    names = json.dumps(list(people))
+    found = await store.fetch("lane.begun_by", people=names, channel=LOCAL, limit=limit)
     return [reads.lane_of(row) for row in found]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -22,10 +23,24 @@ from core.clock import Clock
 from gateway.config import Settings
 from gateway.living import Living
 from gateway.parts import Parts
-from gateway.web import access, account, health, hooks, jobs, rendering, settings, signin
+from gateway.web import (
+    access,
+    account,
+    chat,
+    events,
+    files,
+    health,
+    hooks,
+    jobs,
+    rendering,
+    settings,
+    signin,
+    wrong,
+)
 from gateway.web.access import open_api, page, rule_of
 from gateway.web.accounts import Accounts
 from gateway.web.headers import Headers
+from gateway.web.hub import Hub
 from gateway.web.post import Post
 from gateway.web.signins import Signins
 from gateway.web.site import Site
@@ -38,6 +53,9 @@ AREAS: tuple[Routes, ...] = (
     signin.routes,
     account.routes,
     settings.routes,
+    chat.routes,
+    events.routes,
+    files.routes,
     jobs.routes,
 )
 
@@ -51,7 +69,11 @@ def application(site: Site) -> Starlette:
     ]
     for route in routes:
         rule_of(route)
-    app = Starlette(routes=routes, middleware=[Middleware(Headers, https=lambda: site.https)])
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(Headers, https=lambda: site.https)],
+        exception_handlers={HTTPException: wrong.routeless},
+    )
     app.state.site = site
     return app
 
@@ -74,8 +96,12 @@ def make_site(
         living.settings, parts, local, clock, living.keys, accounts, reasons, living, signins, post
     )
 
+    site.hub = Hub(site)
+
     async def renewed(_: Settings, new: Settings) -> None:
         site.settings = new
+        if new.admin_emails:
+            await accounts.end_owner()
 
     living.on_change(renewed)
     return site
@@ -91,11 +117,14 @@ async def live(site: Site, listener: socket.socket) -> None:
     await site.signins.load()
     async with asyncio.TaskGroup() as group:
         group.create_task(site.post.run(), name="mail")
-        await serve(application(site), listener)
+        group.create_task(site.hub.run(), name="live page")
+        await serve(application(site), listener, site.hub.close)
 
 
-async def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Serve until cancelled.
+async def serve(
+    app: ASGIApp, listener: socket.socket, leaving: Callable[[], None] = lambda: None
+) -> None:
+    """Serve until cancelled. ``leaving`` ends what would go on for ever.
 
     Not uvicorn's own `serve`: that takes the process's signal handlers, and wakes ten times a
     second to keep a Date header that nobody here reads.
@@ -111,6 +140,7 @@ async def serve(app: ASGIApp, listener: socket.socket) -> None:
     try:
         await asyncio.Event().wait()
     finally:
+        leaving()
         await _leave(server, listener)
 
 

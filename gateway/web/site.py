@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -17,6 +18,9 @@ from gateway.parts import Parts
 from gateway.web.accounts import Accounts
 from gateway.web.post import Post
 from gateway.web.signins import Signins
+
+if TYPE_CHECKING:
+    from gateway.web.hub import Hub
 
 
 @dataclass(slots=True)
@@ -33,6 +37,7 @@ class Site:
     living: Living
     signins: Signins
     post: Post
+    hub: Hub = field(init=False)  # what is told as it happens; made of all the rest
 
     @property
     def https(self) -> bool:

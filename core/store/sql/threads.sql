@@ -56,5 +56,12 @@ SELECT * FROM lanes ORDER BY max(created_at, ended_at) DESC LIMIT :limit;
 SELECT * FROM lanes WHERE instr(lower(title), :words) OR instr(lower(id), :words)
 ORDER BY max(created_at, ended_at) DESC LIMIT :limit;
 
+-- name: lane.begun_by
+SELECT * FROM lanes WHERE owner <> '' AND owner IN (SELECT value FROM json_each(:people))
+    AND channel = :channel ORDER BY max(created_at, ended_at) DESC LIMIT :limit;
+
 -- name: lane.some
 SELECT * FROM lanes WHERE id IN (SELECT value FROM json_each(:lanes));
+
+-- name: lane.writers_of
+SELECT lane, person FROM writers WHERE lane IN (SELECT value FROM json_each(:lanes));
