@@ -6,7 +6,7 @@ Turns that start are run by a puppet: each takes ``takes`` seconds and ends as `
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from core.store import jobs as stored
 from core.store import reads, rows
 from core.store.jobs import FiringRow
 from core.store.records import TurnRow
-from core.turns import DrainAsked, Ended, Finished, Prompted, Result, Save, Start, Turn
+from core.turns import Command, DrainAsked, Ended, Finished, Prompted, Result, Save, Start, Turn
 from tests.fakes.alarm import ClockAlarm
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, PlainChannel, Scene, opened
@@ -129,8 +129,8 @@ async def jobs_in(
         clock.watch(lambda: scene.store.busy)
         made = JobScene(scene, jobs, clock, asyncio.Event(), takes, ends)
         async with asyncio.TaskGroup() as group:
-            _run_turns(group, made, jobs, runs)
-            await _restore(scene)
+            follow = _run_turns(group, made, jobs, runs)
+            follow(await _restore(scene))
             task = group.create_task(jobs.run(made.stopping), name="jobs")
             await clock.settle()
             try:
@@ -141,15 +141,15 @@ async def jobs_in(
                     other.cancel()
 
 
-def _run_turns(group: asyncio.TaskGroup, made: JobScene, jobs: Jobs, runs: bool) -> None:
+def _run_turns(
+    group: asyncio.TaskGroup, made: JobScene, jobs: Jobs, runs: bool
+) -> Callable[[Sequence[Command]], None]:
     """Do what the runner does after each commit: start turns, tell of ends."""
     rules = made.scene.rules
     take = rules.take
 
-    async def watched(*items: Item) -> list[bool]:
-        before = len(rules.commands)
-        taken = await take(*items)
-        for command in rules.commands[before:]:
+    def follow(commands: Sequence[Command]) -> None:
+        for command in commands:
             match command:
                 case Save(turn) if turn.status.over:
                     jobs.over(turn)
@@ -159,12 +159,18 @@ def _run_turns(group: asyncio.TaskGroup, made: JobScene, jobs: Jobs, runs: bool)
                         group.create_task(made.end(turn), name="a turn")
                 case _:
                     pass
+
+    async def watched(*items: Item) -> list[bool]:
+        before = len(rules.commands)
+        taken = await take(*items)
+        follow(rules.commands[before:])
         return taken
 
     rules.take = watched  # type: ignore[method-assign]
+    return follow
 
 
-async def _restore(scene: Scene) -> None:
+async def _restore(scene: Scene) -> Sequence[Command]:
     """What waited before a restart waits again; what ran is over."""
     turns = [replace(row.turn(), asking=0) for row in await reads.open_turns(scene.store)]
     rules = scene.rules
@@ -174,6 +180,7 @@ async def _restore(scene: Scene) -> None:
     await scene.store.save(*rows_of(commands, scene.clock.now()))
     rules.lanes.settle()
     rules.commands.extend(commands)
+    return commands
 
 
 __all__ = ["ANA", "CHAT", "JobScene", "jobs_in"]
