@@ -32,6 +32,7 @@ from gateway.web import (
     health,
     hooks,
     jobs,
+    metrics,
     rendering,
     settings,
     signin,
@@ -50,6 +51,7 @@ Routes = Callable[[], list[Route]]
 AREAS: tuple[Routes, ...] = (
     health.routes,
     hooks.routes,
+    metrics.routes,
     signin.routes,
     account.routes,
     settings.routes,
