@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from core import inside, wording
+from core import inside, lane_words, wording
 from core.channel import Channel
 from core.clock import Clock
 from core.frozen import dataclass
@@ -127,7 +127,7 @@ class Telling:
                     deliveries += self._notice(lane, turn, wording.goes_on(turn.label))
                 case Tell(news, lane, turn):
                     keyboard, buttons = self._buttons(news, lane, turn)
-                    text = wording.tell(command, self._names)
+                    text = lane_words.tell(command, self._names)
                     deliveries += self._notice(lane, turn, text, keyboard, _kind(news))
                     written += buttons
                 case Refuse():
@@ -219,7 +219,7 @@ class Telling:
         queue = (Choice("Queue it", Action.QUEUE, turn=turn.id),)
         aside = turn.kind is Kind.SIDE
         keyboard, buttons = self._showing.buttons(turn.lane, queue if aside else ())
-        text = wording.refuse(command, self._queue_limit)
+        text = lane_words.refuse(command, self._queue_limit)
         return Said(self._notice(turn.lane, turn, text, keyboard), buttons)
 
     def stop_button(self, turn: Turn) -> tuple[Keyboard, list[Row]]:

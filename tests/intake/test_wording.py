@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import wording
+from core import lane_words, wording
 from core.turns import (
     Kind,
     News,
@@ -39,26 +39,26 @@ def turn(text: str = "fix the tests", person: str = BEN, **more: object) -> Turn
 def test_a_stop_names_who_stopped_whose_turn_and_what_was_dropped() -> None:
     stopped = turn(stop=Stop(StopKind.STOP, ANA))
     told = Tell(News.STOPPED, "lane", stopped, ANA, (turn("one"), turn("two", ANA)))
-    assert wording.tell(told, name) == (
+    assert lane_words.tell(told, name) == (
         'Ana stopped "fix the tests" of Ben. Dropped 2 messages:\n- "one" of Ben\n- "two"'
     )
 
 
 def test_a_stop_of_ones_own_turn_does_not_name_its_owner_twice() -> None:
     told = Tell(News.STOPPED, "lane", turn(person=ANA, stop=Stop(StopKind.SKIP, ANA)), ANA)
-    assert wording.tell(told, name) == 'Ana skipped "fix the tests".'
+    assert lane_words.tell(told, name) == 'Ana skipped "fix the tests".'
 
 
 def test_a_stop_of_what_is_stopping_says_so_shortly() -> None:
     stopping = turn(person=ANA, stop=Stop(StopKind.STOP, ANA), status=Status.RUNNING)
     told = Tell(News.NOTHING, "lane", stopping, ANA, reason=Refusal.STOPPING)
-    assert wording.tell(told, name) == '"fix the tests" is being stopped already.'
+    assert lane_words.tell(told, name) == '"fix the tests" is being stopped already.'
 
 
 def test_one_dropped_message_is_named_with_whose_it_was() -> None:
     told = Tell(News.DROPPED, "lane", turn("one"), ANA)
-    assert wording.tell(told, name) == 'Dropped "one" of Ben.'
-    assert wording.tell(Tell(News.DROPPED, "lane", turn("one"), BEN), name) == 'Dropped "one".'
+    assert lane_words.tell(told, name) == 'Dropped "one" of Ben.'
+    assert lane_words.tell(Tell(News.DROPPED, "lane", turn("one"), BEN), name) == 'Dropped "one".'
 
 
 def test_what_has_to_be_put_right_first_is_not_to_be_sent_again() -> None:
@@ -81,7 +81,7 @@ def test_a_cap_of_one_turn_is_told_as_one() -> None:
 
 
 def test_a_full_queue_says_that_the_message_will_not_run() -> None:
-    text = wording.refuse(Refuse(turn("q6"), Refusal.QUEUE_FULL), 5)
+    text = lane_words.refuse(Refuse(turn("q6"), Refusal.QUEUE_FULL), 5)
     assert "Not accepted" in text
     assert "5 messages" in text
     assert "will not run" in text
@@ -89,20 +89,20 @@ def test_a_full_queue_says_that_the_message_will_not_run() -> None:
 
 @pytest.mark.parametrize("reason", list(Refusal))
 def test_every_refusal_has_words(reason: Refusal) -> None:
-    assert wording.refusal(reason, "something").endswith(".")
+    assert lane_words.refusal(reason, "something").endswith(".")
 
 
 @pytest.mark.parametrize("news", list(News))
 @pytest.mark.parametrize("about", [None, turn()])
 def test_every_piece_of_news_has_words(news: News, about: Turn | None) -> None:
-    assert wording.tell(Tell(news, "lane", about, by=ANA), name).strip()
+    assert lane_words.tell(Tell(news, "lane", about, by=ANA), name).strip()
 
 
 @pytest.mark.parametrize("status", [one for one in Status if one.over])
 @pytest.mark.parametrize("kind", [None, *StopKind])
 def test_every_end_has_words(status: Status, kind: StopKind | None) -> None:
     about = turn(status=status, stop=Stop(kind) if kind else None)
-    assert wording.tell(Tell(News.ENDED, "lane", about), name).strip()
+    assert lane_words.tell(Tell(News.ENDED, "lane", about), name).strip()
 
 
 def test_the_waiting_notice_tells_how_many_behind_what_and_since_when() -> None:
@@ -158,7 +158,7 @@ def test_an_engines_error_is_quoted_and_the_next_step_is_told() -> None:
 @pytest.mark.parametrize("reason", list(Refusal))
 def test_a_message_that_waits_is_never_said_to_be_gone(reason: Refusal) -> None:
     told = Tell(News.DENIED, "lane", turn(status=Status.WAITING), ANA, reason=reason)
-    text = wording.tell(told, name)
+    text = lane_words.tell(told, name)
     assert "not started" not in text
     assert "did not ask" not in text
     assert "queue it" not in text
