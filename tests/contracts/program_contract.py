@@ -1,35 +1,139 @@
-"""What every engine that drives an agent program bears: one that crashes, hangs, floods and lies.
+"""What every engine that drives an agent program does: with one that behaves, and with one that
+crashes, hangs, floods and lies.
 
-Subclass it, give it a scripted program that knows the directives of ``tests/fakes/scripted.py``.
+Subclass them, give them a scripted program that knows the directives of
+``tests/fakes/scripted.py``; the last one is for the real program, with a scripted model.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+import json
+from typing import Any, ClassVar
 
 import pytest
 
+from core.engines.asking import COMMAND_MOST
 from core.engines.base import (
     ApprovalAsked,
     ApprovalWithdrawn,
+    Decision,
     Finished,
     Started,
-    Text,
+    SteerSettled,
+    Thought,
+    ToolEnded,
+    ToolStarted,
     Unsent,
 )
 from core.turns import Result
-from tests.contracts.engine_contract import Play, processes_of, until
-from tests.engines.program_scenes import Program
+from tests.contracts.engine_contract import Play, processes_of
+from tests.engines.program_scenes import (
+    CANCELLED,
+    DONE,
+    Program,
+    ProgramScene,
+    questions,
+    running,
+)
 
-CANCELLED = Finished(Result.CANCELLED)
-DONE = Finished(Result.DONE)
+AnyScene = ProgramScene[Any]
 
 
 def failure(play: Play) -> str:
     assert isinstance(play.last, Finished)
     assert play.last.result is Result.FAILED
     return play.last.error
+
+
+class TurnContract:
+    """A turn that goes well."""
+
+    works: ClassVar[tuple[str, str]]  # the directive for a tool that needs no yes, and its title
+    fails: ClassVar[str]  # for a tool that fails
+    within: ClassVar[str]  # for what is said inside of the agent, to nobody else
+    lengthy: ClassVar[str]  # for a command of so many characters
+    refusal: ClassVar[str]  # what the agent says of a no
+
+    @pytest.fixture
+    def program(self) -> Program:
+        raise NotImplementedError
+
+    def received(self, scene: AnyScene) -> list[Any]:
+        """Every message of a person that it was handed, at its beginning or later."""
+        raise NotImplementedError
+
+    def check_once(self, scene: AnyScene, decision: Decision) -> None:
+        """Nothing that it was answered holds for more than this once."""
+        raise NotImplementedError
+
+    async def test_what_it_does_becomes_events(self, program: Program) -> None:
+        directive, title = self.works
+        play = await program().say(f"/think well\n/say Looking.\n{directive}\n/say Found it.")
+        tools = [event for event in play.events if isinstance(event, ToolStarted | ToolEnded)]
+        assert Thought("well") in play.events
+        assert play.text == "Looking.\n\nFound it."  # two messages of the agent, not one sentence
+        assert [tool.title for tool in tools] == [title, title]
+        assert play.last == DONE
+
+    async def test_a_failed_tool_is_told_as_failed(self, program: Program) -> None:
+        play = await program().say(self.fails)
+        (ended,) = [event for event in play.events if isinstance(event, ToolEnded)]
+        assert ended.failed
+
+    async def test_text_that_was_not_streamed_is_text_all_the_same_and_once(
+        self, program: Program
+    ) -> None:
+        play = await program().say("/say streamed\n/whole at once")
+        assert play.text == "streamed\n\nat once"
+
+    async def test_what_is_said_inside_of_the_agent_is_no_answer(self, program: Program) -> None:
+        """To the agent that started it, or in another of its conversations."""
+        play = await program().say(f"{self.within} inner words\n/say outer words")
+        assert play.text == "outer words"
+
+    async def test_every_sign_of_life_is_told(self, program: Program) -> None:
+        play = await program().say("/retry\n/say here")
+        assert Thought() in play.events
+        assert play.last == DONE
+
+    @pytest.mark.parametrize("decision", [Decision.ALLOW, Decision.DENY])
+    async def test_a_decision_reaches_it_and_is_for_this_once(
+        self, program: Program, decision: Decision
+    ) -> None:
+        scene = program()
+        play = await scene.say("/run rm -r build\n/say and on", decision=decision)
+        (asked,) = questions(play)
+        assert (asked.tool, asked.command, asked.safe) == ("run a command", "rm -r build", False)
+        assert ("ran: rm -r build" if decision is Decision.ALLOW else self.refusal) in play.text
+        assert play.text.endswith("and on")
+        self.check_once(scene, decision)
+        assert play.last == DONE
+
+    async def test_a_command_too_long_to_be_shown_is_declined_unasked(
+        self, program: Program
+    ) -> None:
+        play = await program().say(f"{self.lengthy} {COMMAND_MOST + 1}")
+        assert not play.saw(ApprovalAsked)
+        assert self.refusal in play.text
+        assert play.last == DONE
+
+    async def test_a_question_that_is_taken_back_is_withdrawn(self, program: Program) -> None:
+        play = await program().say("/withdraw rm -r build\n/say on", decision=None)
+        (asked,) = questions(play)
+        assert ApprovalWithdrawn(asked.id) in play.events
+        assert play.text == "on"
+
+    async def test_a_message_before_the_prompt_or_after_the_end_is_not_taken(
+        self, program: Program
+    ) -> None:
+        scene = program()
+        play = scene.play("hello")
+        await play.run.steer(7, "early")
+        await play.through()
+        assert SteerSettled(7, taken=False) in play.events
+        await play.run.steer(8, "late")
+        assert self.received(scene) == ["hello"]
 
 
 class ProgramContract:
@@ -158,9 +262,7 @@ class ProgramContract:
     ) -> None:
         scene = program()
         play = scene.play("/deaf\n/ignore-term\n/spawn 60\n/say working\n/hang")
-        async with asyncio.TaskGroup() as group:
-            group.create_task(play.through())
-            await until(lambda: play.saw(Text))
+        async with running(play):
             async with asyncio.timeout(2.5):
                 await play.run.stop(0.8)
         assert play.last == CANCELLED
@@ -169,9 +271,7 @@ class ProgramContract:
     async def test_a_stop_with_an_open_question_withdraws_it(self, program: Program) -> None:
         scene = program()
         play = scene.play("/run rm -r build", decision=None)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(play.through())
-            await until(lambda: play.saw(ApprovalAsked))
+        async with running(play, lambda: play.saw(ApprovalAsked)):
             await play.run.stop(4.0)
         assert play.saw(ApprovalWithdrawn)
         assert play.last == CANCELLED
@@ -201,3 +301,52 @@ class ProgramContract:
         *_, finding = await program("--crash-start", "7").engine.check()
         assert not finding.ok
         assert finding.fix == "It ended at once: it cannot start"
+
+
+class RealProgramContract:
+    """The real program in a workspace, with a scripted model and nobody's login.
+
+    Its module has the fixtures ``scene`` and ``service``, which keeps what the model was asked.
+    """
+
+    talk: ClassVar[str]  # where a request to the model has the conversation
+    obeys_within: ClassVar[float]  # seconds, so that neither TERM nor KILL was needed
+
+    def shell(self, command: str) -> str:
+        """The model's script for a command."""
+        raise NotImplementedError
+
+    async def test_an_interruption_ends_a_command_at_once(self, scene: AnyScene) -> None:
+        play = scene.play(self.shell("touch begun; sleep 600"))
+        clock = asyncio.get_running_loop()
+        async with running(play, (scene.folder / "begun").exists):
+            before = clock.time()
+            await play.run.stop(4.0)
+            assert clock.time() - before < self.obeys_within, "neither TERM nor KILL was needed"
+        assert play.last == CANCELLED
+        assert processes_of(scene.home) == []
+
+    async def test_a_message_during_a_command_becomes_part_of_the_turn(
+        self, scene: AnyScene, service: Any
+    ) -> None:
+        play = scene.play(self.shell("touch begun; sleep 1"))
+        async with running(play, (scene.folder / "begun").exists):
+            await play.run.steer(7, "and be quick")
+        assert SteerSettled(7, taken=True) in play.events
+        assert "and be quick" in json.dumps(service.seen[-1][self.talk])
+        assert play.last == DONE
+
+    async def test_an_effort_that_the_model_lacks_is_told_before_anything_is_sent(
+        self, scene: AnyScene, service: Any
+    ) -> None:
+        play = await scene.say("hello", effort="enormous")
+        assert "The model has no effort “enormous”; it offers: low" in failure(play)
+        assert not service.seen
+
+    async def test_the_hand_shake_needs_no_prompt(self, scene: AnyScene, service: Any) -> None:
+        play = scene.play("a secret plan")
+        events: Any = play.run.events()
+        assert isinstance(await anext(events), Started)
+        await play.run.stop(1.0)
+        assert [event async for event in events] == [CANCELLED]
+        assert not service.seen

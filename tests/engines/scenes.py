@@ -1,55 +1,25 @@
-"""Scenery for tests of the ACP adapter: an engine on the scripted agent, and short ways to play."""
+"""Scenery for tests of the ACP adapter: an engine on the scripted agent."""
 
 from __future__ import annotations
 
-import json
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core.clock import Clock, SystemClock
 from core.engines.acp import AcpEngine
-from core.engines.base import Decision, Request
-from tests.contracts.engine_contract import Play
-
-SCRIPTED = Path(__file__).parent.parent / "fakes" / "acp_agent.py"
+from tests.engines import program_scenes
+from tests.engines.program_scenes import ProgramScene
 
 
-@dataclass
-class Scene:
-    """A home, a workspace and the engine under test."""
-
-    home: Path
-    folder: Path
-    engine: AcpEngine
-    turns: int = 0
-
-    @property
-    def log(self) -> list[dict[str, Any]]:
-        """Every message that the agents of this home have received."""
-        path = self.home / "received"
-        if not path.exists():
-            return []
-        return [json.loads(line) for line in path.read_text().splitlines()]
+class Scene(ProgramScene[AcpEngine]):
+    """And what the agents of this home were asked."""
 
     def methods(self) -> list[str]:
         return [message["method"] for message in self.log if "method" in message]
 
-    def play(self, prompt: str, decision: Decision | None = Decision.ALLOW, **more: Any) -> Play:
-        self.turns += 1
-        fields = {"lane": "lane one", "turn": self.turns, "folder": self.folder, "prompt": prompt}
-        return Play(self.engine.run(Request(**{**fields, **more})), decision)
-
-    async def say(self, prompt: str, **more: Any) -> Play:
-        play = self.play(prompt, **more)
-        await play.through()
-        return play
-
 
 def command(home: Path, *options: str) -> tuple[str, ...]:
-    state, log = str(home / "sessions"), str(home / "received")
-    return (sys.executable, "-I", "-S", str(SCRIPTED), "--state", state, "--log", log, *options)
+    return program_scenes.command("acp_agent.py", home, *options)
 
 
 def engine(home: Path, *options: str, clock: Clock | None = None, **settings: Any) -> AcpEngine:

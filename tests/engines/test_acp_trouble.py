@@ -32,6 +32,7 @@ from core.engines.processes import READ_AHEAD, STDERR_TAIL, Child
 from core.turns import Result
 from tests.contracts.engine_contract import Play, processes_of, until
 from tests.engines import scenes
+from tests.engines.program_scenes import running
 from tests.engines.scenes import Scene
 
 Make = Callable[..., Scene]
@@ -241,9 +242,7 @@ async def test_a_flood_is_held_back_by_its_own_pipe(make: Make) -> None:
 async def stopped(scene: Scene, script: str, grace: float) -> tuple[Play, float]:
     """Play until the agent has spoken, stop; the play and how long the stop took."""
     play = scene.play(script)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         start = time.monotonic()
         await play.run.stop(grace)
         took = time.monotonic() - start
@@ -314,9 +313,7 @@ async def test_an_agent_that_does_not_exit_when_told(make: Make) -> None:
 async def test_a_refused_agent_that_hangs_is_freed_by_a_stop(make: Make) -> None:
     scene = make()
     play = scene.play("/approve tea\n/hang-if-denied", decision=Decision.DENY)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(ApprovalAsked) and "denied" in play.text)
+    async with running(play, lambda: play.saw(ApprovalAsked) and "denied" in play.text):
         await play.run.stop(0.8)
     assert play.last == CANCELLED
 
@@ -355,9 +352,7 @@ async def test_a_survivor_is_set_aside_with_its_session(make: Make) -> None:
     engine = Undead("acp", scenes.command(scene.home), home=scene.home, clock=SystemClock())
     scene.engine = engine
     play = scene.play("/ignore-cancel\n/ignore-term\n/say working\n/hang")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.stop(0.4)
     assert play.last == CANCELLED
     assert "would not end" in play.run.quarantine  # type: ignore[attr-defined]  # ACP's own

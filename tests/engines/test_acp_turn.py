@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import Callable
@@ -30,7 +29,8 @@ from core.engines.base import (
     Usage,
 )
 from core.turns import Result
-from tests.contracts.engine_contract import Play, until
+from tests.contracts.engine_contract import Play
+from tests.engines.program_scenes import running
 from tests.engines.scenes import Scene
 
 Make = Callable[..., Scene]
@@ -217,9 +217,7 @@ async def test_a_question_that_is_taken_back_is_withdrawn(make: Make) -> None:
 async def test_open_questions_are_settled_before_a_stop_is_told(make: Make) -> None:
     scene = make("--stubborn")  # it obeys only once its question is answered
     play = scene.play("/approve rm -r build", decision=None)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(ApprovalAsked))
+    async with running(play, lambda: play.saw(ApprovalAsked)):
         await play.run.stop(4.0)
     assert play.last == Finished(Result.CANCELLED)
     answer, cancel = scene.log[-2:]
@@ -351,9 +349,7 @@ async def test_an_agent_that_forgets_starts_afresh_and_says_so(make: Make) -> No
 async def test_two_turns_at_once_in_a_lane_are_refused(make: Make) -> None:
     scene = make()
     play = scene.play("/hang")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Started))
+    async with running(play, lambda: play.saw(Started)):
         second = await scene.say("hello")
         assert isinstance(second.last, Unsent)
         await play.run.stop(1.0)
@@ -369,9 +365,7 @@ async def test_a_side_answer_runs_in_a_fork_that_cannot_write(make: Make) -> Non
     first = await scene.say("hello", lane="another")
     assert first.last == DONE
     assert scene.engine.abilities.side
-    async with asyncio.TaskGroup() as group:
-        group.create_task(main.through())
-        await until(lambda: main.saw(Text))
+    async with running(main):
         session = main.started.session
         side = await scene.say(
             "/mode\n/write x.txt hello\n/approve tea", session=session, read_only=True

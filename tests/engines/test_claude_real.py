@@ -5,7 +5,6 @@ Run by ``make test-engines``; skipped where LANEWAY_TEST_CLAUDE does not name th
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -25,7 +24,6 @@ from core.engines.base import (
     Finished,
     Started,
     SteerSettled,
-    Text,
     Thought,
     ToolEnded,
     ToolStarted,
@@ -33,8 +31,10 @@ from core.engines.base import (
 )
 from core.engines.claude import ClaudeEngine
 from core.turns import Result
-from tests.contracts.engine_contract import Act, EngineContract, Play, processes_of, until
+from tests.contracts.engine_contract import Act, EngineContract, Play, processes_of
+from tests.contracts.program_contract import RealProgramContract
 from tests.engines.claude_scenes import Scene
+from tests.engines.program_scenes import DONE, places, questions, running, tool, usages
 from tests.fakes.anthropic_server import TOKENS_IN, TOKENS_OUT, AnthropicServer
 from tests.fakes.mcp_server import ToolService
 
@@ -43,7 +43,6 @@ pytestmark = [
     pytest.mark.skipif(not PROGRAM, reason="LANEWAY_TEST_CLAUDE names no program"),
     pytest.mark.timeout(120),
 ]
-DONE = Finished(Result.DONE)
 MODEL = "claude-sonnet-4-5"  # its prices are known to every version
 
 
@@ -91,19 +90,21 @@ class TestRealClaude(EngineContract):
         return real(home, self.service)
 
 
+class TestRealClaudeAtWork(RealProgramContract):
+    talk = "messages"
+    obeys_within = 3.0
+
+    def shell(self, command: str) -> str:
+        return tool("Bash", command=command)
+
+
 @pytest.fixture
 async def scene(tmp_path: Path, service: AnthropicServer) -> AsyncIterator[Scene]:
-    home, folder = tmp_path / "home", tmp_path / "workspace"
-    home.mkdir()
-    folder.mkdir()
+    home, folder = places(tmp_path)
     (home / "laneway.db").write_text("SECRET")
     made = Scene(home, folder, real(home, service, private=[(home, "laneway.db*")]))
     yield made
     await made.engine.close()
-
-
-def tool(name: str, **given: Any) -> str:
-    return f"TOOL {name} {json.dumps(given)}"
 
 
 async def test_a_turn_streams_and_is_counted(scene: Scene) -> None:
@@ -139,7 +140,7 @@ async def test_the_cost_is_told_before_a_command_is_run(
     session = first.started.session
     scene.engine = real(scene.home, service)
     play = await scene.say(tool("Bash", command="true"), model=MODEL, session=session)
-    costs = [event.cost for event in play.events if isinstance(event, Usage)]
+    costs = [usage.cost for usage in usages(play)]
     assert pytest.approx(0.00375) in costs[:-1]
     assert costs[-1] == pytest.approx(0.0075)
 
@@ -158,7 +159,7 @@ async def test_thoughts_and_tools_are_told(scene: Scene) -> None:
 
 async def test_asking_is_for_every_command_and_auto_for_what_may_do_harm(scene: Scene) -> None:
     asked = await scene.say(tool("Bash", command="echo hello", description="greet"))
-    (question,) = [event for event in asked.events if isinstance(event, ApprovalAsked)]
+    (question,) = questions(asked)
     assert (question.tool, question.command) == ("run a command", "echo hello")
     session = asked.started.session
     harmless = await scene.say(
@@ -213,42 +214,14 @@ async def test_a_workspace_in_the_home_is_open(scene: Scene) -> None:
     assert "blue" in play.text
 
 
-async def test_an_interruption_ends_a_command_at_once(scene: Scene) -> None:
-    play = scene.play(tool("Bash", command="touch begun; sleep 600"))
-    clock = asyncio.get_running_loop()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: (scene.folder / "begun").exists())
-        before = clock.time()
-        await play.run.stop(4.0)
-        assert clock.time() - before < 3.0, "neither TERM nor KILL was needed"
-    assert play.last == Finished(Result.CANCELLED)
-
-
-async def test_a_message_during_a_command_becomes_part_of_the_turn(
-    scene: Scene, service: AnthropicServer
-) -> None:
-    play = scene.play(tool("Bash", command="touch begun; sleep 1"))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: (scene.folder / "begun").exists())
-        await play.run.steer(7, "and be quick")
-    assert SteerSettled(7, taken=True) in play.events
-    assert "and be quick" in json.dumps(service.seen[-1]["messages"])
-    assert play.last == DONE
-
-
 async def test_a_message_during_the_answer_is_answered_in_the_same_turn(scene: Scene) -> None:
     play = scene.play("SLOW 8")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "and be quick")
     assert SteerSettled(7, taken=True) in play.events
     assert play.text.endswith("w7 \n\nYou said: and be quick") or "w7 You said" in play.text
     assert play.last == DONE
-    usages = [event for event in play.events if isinstance(event, Usage)]
-    assert usages[-1].tokens_out == 2 * TOKENS_OUT
+    assert usages(play)[-1].tokens_out == 2 * TOKENS_OUT
 
 
 async def test_a_question_form_becomes_text(scene: Scene) -> None:
@@ -270,9 +243,7 @@ async def test_a_side_answer_can_read_the_workspace_and_nothing_else(
     main = scene.play("SLOW 3000", model=MODEL)
     first = await scene.say("remember the garden", lane="lane two", model=MODEL)
     session = first.started.session
-    async with asyncio.TaskGroup() as group:
-        group.create_task(main.through())
-        await until(lambda: main.saw(Text))
+    async with running(main):
         before = transcripts(person)
         tries = {
             "recall": "RECALL",
@@ -324,7 +295,7 @@ async def test_a_side_answer_can_read_the_workspace_and_nothing_else(
     }
     again = await scene.say("RECALL", lane="lane two", session=session, model=MODEL)
     assert again.text == "remember the garden"
-    costs = [event.cost for event in sides["recall"].events if isinstance(event, Usage)]
+    costs = [usage.cost for usage in usages(sides["recall"])]
     assert costs[-1] == pytest.approx(0.00375)
 
 
@@ -397,15 +368,6 @@ async def test_model_and_effort_change_from_one_turn_to_the_next(
     assert asked[-2]["model"] == second.started.model != MODEL
     efforts = [body.get("output_config", {}).get("effort") for body in asked[-2:]]
     assert efforts == ["low", "high"]
-
-
-async def test_an_effort_that_the_model_lacks_is_told_before_anything_is_sent(
-    scene: Scene, service: AnthropicServer
-) -> None:
-    play = await scene.say("hello", effort="enormous")
-    assert isinstance(play.last, Finished)
-    assert "The model has no effort “enormous”; it offers: low" in play.last.error
-    assert not service.seen
 
 
 @pytest.mark.parametrize(
@@ -508,12 +470,3 @@ async def test_who_is_not_signed_in_is_told(scene: Scene, service: AnthropicServ
     play = await scene.say("hello")
     assert isinstance(play.last, Finished)
     assert "not signed in" in play.last.error
-
-
-async def test_the_hand_shake_needs_no_prompt(scene: Scene, service: AnthropicServer) -> None:
-    play = scene.play("a secret plan")
-    events: Any = play.run.events()
-    assert isinstance(await anext(events), Started)
-    await play.run.stop(1.0)
-    assert [event async for event in events] == [Finished(Result.CANCELLED)]
-    assert not service.seen

@@ -13,8 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.house import House
-from tests.end_to_end.looking import in_state, refused
-from tests.engines.thread_scene import TOPIC, Thread, call, then
+from tests.engines.thread_scene import (
+    CALLS,
+    MAKES,
+    TOPIC,
+    Thread,
+    asked_about_and_answered_aside,
+    call,
+)
 from tests.fakes.anthropic_server import TOKENS_IN, TOKENS_OUT, AnthropicServer
 
 PROGRAM = os.environ.get("LANEWAY_TEST_CLAUDE", "")
@@ -50,50 +56,16 @@ async def thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 
 async def test_a_turn_is_streamed_asked_about_answered_aside_and_billed(thread: Thread) -> None:
-    fake = thread.house.fake
     thread.mention(f"/model {MODEL}")
     await thread.shown(MODEL)
-    thread.mention("remember the blue door")
-    await thread.shown("You said: remember the blue door")
-    await thread.over(1)
-
-    command = call("Bash", command="printf 'a,b' > made.csv", description="make the table")
-    steps = (
-        f"SLOW 60 {command}",  # six seconds; a group is edited every three
-        call(f"{OWN}send_file", path="made.csv", name="table.csv"),
-        call(f"{OWN}ask_person", question="Which **colour**?", options=["red", "blue"]),
-    )
-    thread.mention(then(*steps))
-    card = await thread.card()
-    assert "printf 'a,b' > made.csv" in card["text"]
-    assert thread.edits("w1 "), "what it said first grew in the thread"
-    fake.press("Allow", message=card)
-    assert await thread.document() == ("table.csv", b"a,b")
-
-    question = await thread.shown("Which colour?")
-    await in_state(thread.house, TOPIC, "asking")
-    handed_over = call(f"{OWN}queue_for_main", request="RECALL now")
-    thread.says("/btw " + then(handed_over, "RECALL"))
-    await thread.shown("From the side answer, for the main conversation:")
-    await thread.shown("remember the blue door | ")
-    assert question in thread.texts(), "the main turn waits for its answer all the while"
-
-    fake.press("blue")
-    await thread.shown("blue, said Ana")
-    rows = await thread.over(4)
-    assert [row["kind"] for row in rows] == ["main", "main", "side", "main"]
-    assert {row["status"] for row in rows} == {"done"}
-    assert "blue" in str(rows[1]["answer"])
-    assert "remember the blue door" in str(rows[3]["answer"])
-    assert thread.cards_sent() == 1, "the gateway's own tools are not asked about"
-    assert refused(fake) == []
-
-    calls = [1, 4, 2, 1]  # of the model, in each turn
-    assert [row["cost_usd"] for row in rows] == pytest.approx([CALL * one for one in calls])
+    command = call("Bash", command=MAKES, description="make the table")
+    # Six seconds; a group is edited every three.
+    rows = await asked_about_and_answered_aside(thread, OWN, f"SLOW 60 {command}")
+    assert [row["cost_usd"] for row in rows] == pytest.approx([CALL * one for one in CALLS])
     thread.says("/usage")
-    await thread.shown(f"${CALL * sum(calls):.2f}")
+    await thread.shown(f"${CALL * sum(CALLS):.2f}")
     (used,) = await thread.usage()
-    assert (used["lane"], used["turns"]) == (TOPIC, len(calls))
-    assert used["tokens_in"] == TOKENS_IN * sum(calls)
-    assert used["tokens_out"] == TOKENS_OUT * sum(calls)
-    assert used["cost_usd"] == pytest.approx(CALL * sum(calls))
+    assert (used["lane"], used["turns"]) == (TOPIC, len(CALLS))
+    assert used["tokens_in"] == TOKENS_IN * sum(CALLS)
+    assert used["tokens_out"] == TOKENS_OUT * sum(CALLS)
+    assert used["cost_usd"] == pytest.approx(CALL * sum(CALLS))

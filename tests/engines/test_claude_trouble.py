@@ -13,13 +13,10 @@ from core.engines.base import (
     Text,
 )
 from core.engines.claude import ClaudeEngine
-from core.turns import Result
 from tests.contracts.engine_contract import processes_of, until
 from tests.contracts.program_contract import DONE, ProgramContract, failure
 from tests.engines.claude_scenes import Make
 from tests.engines.program_scenes import Program
-
-CANCELLED = Finished(Result.CANCELLED)
 
 
 class TestClaudeInTrouble(ProgramContract):

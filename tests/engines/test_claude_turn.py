@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from pathlib import Path
@@ -11,63 +10,42 @@ from typing import Any
 import pytest
 
 from core.engines.agents import ToolServer
-from core.engines.asking import COMMAND_MOST
 from core.engines.base import (
     ApprovalAsked,
     Approvals,
-    ApprovalWithdrawn,
     Attachment,
     Decision,
     Failure,
     FailureKind,
     Finished,
     SteerSettled,
-    Text,
-    Thought,
-    ToolEnded,
     ToolStarted,
     Usage,
 )
 from core.turns import Result
-from tests.contracts.engine_contract import Play, until
-from tests.engines.claude_scenes import Make
-
-DONE = Finished(Result.DONE)
-
-
-def usages(play: Play) -> list[Usage]:
-    return [event for event in play.events if isinstance(event, Usage)]
+from tests.contracts.engine_contract import until
+from tests.contracts.program_contract import TurnContract
+from tests.engines.claude_scenes import Make, Scene
+from tests.engines.program_scenes import CANCELLED, DONE, Program, questions, running, usages
 
 
-async def test_what_it_does_becomes_events(claude: Make) -> None:
-    read = '/tool Read {"file_path": "notes.txt"}'
-    play = await claude().say(f"/think well\n/say Looking.\n{read}\n/say Found it.")
-    tools = [event for event in play.events if isinstance(event, ToolStarted | ToolEnded)]
-    assert Thought("well") in play.events
-    assert play.text == "Looking.\n\nFound it."  # two messages of the agent, not one sentence
-    assert [tool.title for tool in tools] == ["read notes.txt", "read notes.txt"]
-    assert play.last == DONE
+class TestClaudeTurns(TurnContract):
+    works = ('/tool Read {"file_path": "notes.txt"}', "read notes.txt")
+    fails = '/fail Read {"file_path": "nothing"}'
+    within = "/nested"
+    lengthy = "/big-use"
+    refusal = "denied: "
 
+    @pytest.fixture
+    def program(self, claude: Make) -> Program:
+        return claude
 
-async def test_a_failed_tool_is_told_as_failed(claude: Make) -> None:
-    play = await claude().say('/fail Read {"file_path": "nothing"}')
-    (ended,) = [event for event in play.events if isinstance(event, ToolEnded)]
-    assert ended.failed
+    def received(self, scene: Scene) -> list[Any]:
+        return scene.prompts()
 
-
-async def test_text_that_was_not_streamed_is_text_all_the_same_and_once(claude: Make) -> None:
-    play = await claude().say("/say streamed\n/whole at once")
-    assert play.text == "streamed\n\nat once"
-
-
-async def test_what_an_agent_says_to_the_agent_that_started_it_is_no_answer(claude: Make) -> None:
-    play = await claude().say("/nested inner words\n/say outer words")
-    assert play.text == "outer words"
-
-
-async def test_every_sign_of_life_is_told(claude: Make) -> None:
-    play = await claude().say("/retry\n/say here")
-    assert Thought() in play.events
+    def check_once(self, scene: Scene, decision: Decision) -> None:
+        (response,) = [entry for entry in scene.log if entry.get("type") == "control_response"]
+        assert "updatedPermissions" not in json.dumps(response)
 
 
 # Costs --------------------------------------------------------------------------------------
@@ -137,27 +115,6 @@ async def test_the_cost_is_told_while_it_works(claude: Make) -> None:
 # Approvals ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("decision", "answer"), [(Decision.ALLOW, "ran: rm -r build"), (Decision.DENY, "denied: ")]
-)
-async def test_a_decision_reaches_it_and_is_for_this_once(
-    claude: Make, decision: Decision, answer: str
-) -> None:
-    scene = claude()
-    play = await scene.say("/run rm -r build\n/say and on", decision=decision)
-    (asked,) = [event for event in play.events if isinstance(event, ApprovalAsked)]
-    assert (asked.tool, asked.command, asked.safe) == (
-        "run a command",
-        "rm -r build",
-        False,
-    )
-    assert answer in play.text
-    assert play.text.endswith("and on")
-    (response,) = [entry for entry in scene.log if entry.get("type") == "control_response"]
-    assert "updatedPermissions" not in json.dumps(response)
-    assert play.last == DONE
-
-
 async def test_a_question_is_the_same_however_the_agent_words_what_it_is_for(
     claude: Make,
 ) -> None:
@@ -166,7 +123,7 @@ async def test_a_question_is_the_same_however_the_agent_words_what_it_is_for(
     for reason in ("tidy", "clean up"):
         given = json.dumps({"command": "rm -r build", "description": reason})
         play = await scene.say(f"/use Bash {given}")
-        asked += [event for event in play.events if isinstance(event, ApprovalAsked)]
+        asked += questions(play)
     assert (asked[0].tool, asked[0].command) == (asked[1].tool, asked[1].command)
 
 
@@ -183,23 +140,9 @@ async def test_an_input_is_given_back_as_it_came(claude: Make) -> None:
     }
     play = await claude().say(f"/use Bash {json.dumps(given)}")
     assert "ran: " in play.text
-    (asked,) = [event for event in play.events if isinstance(event, ApprovalAsked)]
+    (asked,) = questions(play)
     assert asked.command.startswith("a 😀 ␀\n")
     assert '"timeout": 1.5e+300' in asked.command
-
-
-async def test_a_command_too_long_to_be_shown_is_declined_unasked(claude: Make) -> None:
-    play = await claude().say(f"/big-use {COMMAND_MOST + 1}")
-    assert not play.saw(ApprovalAsked)
-    assert "denied: " in play.text
-    assert play.last == DONE
-
-
-async def test_a_question_that_is_taken_back_is_withdrawn(claude: Make) -> None:
-    play = await claude().say("/withdraw rm -r build\n/say on", decision=None)
-    asked = next(event for event in play.events if isinstance(event, ApprovalAsked))
-    assert ApprovalWithdrawn(asked.id) in play.events
-    assert play.text == "on"
 
 
 async def test_a_form_with_questions_becomes_text(claude: Make) -> None:
@@ -244,12 +187,10 @@ async def test_what_is_private_is_on_its_deny_list(claude: Make, tmp_path: Path)
 async def test_a_message_is_put_into_what_it_is_doing(claude: Make) -> None:
     scene = claude()
     play = scene.play("/say working\n/run make tea\n/say done", decision=None)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(ApprovalAsked))
+    async with running(play, lambda: play.saw(ApprovalAsked)):
         await play.run.steer(7, "and be quick")
         await until(lambda: "and be quick" in scene.prompts())
-        asked = next(event for event in play.events if isinstance(event, ApprovalAsked))
+        (asked,) = questions(play)
         play.run.answer(asked.id, Decision.ALLOW)
     assert SteerSettled(7, taken=True) in play.events
     assert "steered: and be quick" in play.text
@@ -259,9 +200,7 @@ async def test_a_message_is_put_into_what_it_is_doing(claude: Make) -> None:
 async def test_a_message_answered_on_its_own_is_still_of_this_turn(claude: Make) -> None:
     scene = claude()
     play = scene.play("/cost 0.5 20 7\n/say working\n/stream 8 0.05")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: "w1" in play.text)
+    async with running(play, lambda: "w1" in play.text):
         await play.run.steer(7, "/cost 0.25 10 3\n/say and more")
     assert play.text == "workingw0 w1 w2 w3 w4 w5 w6 w7 and more"
     assert SteerSettled(7, taken=True) in play.events
@@ -277,9 +216,7 @@ async def test_what_became_of_a_message_and_cannot_be_found_out_counts_as_taken(
     monkeypatch.setattr("core.engines.claude_run.SETTLING", 0.1)
     scene = claude("--plain", "--forgetful")
     play = scene.play("/say working\n/stream 2 0.1\n/exit-after")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "and be quick")
     assert SteerSettled(7, taken=True, certain=False) in play.events
     assert play.last == DONE
@@ -288,36 +225,22 @@ async def test_what_became_of_a_message_and_cannot_be_found_out_counts_as_taken(
 async def test_a_stop_takes_back_what_was_not_begun(claude: Make) -> None:
     scene = claude()
     play = scene.play("/say working\n/hang")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "and be quick")
         await until(lambda: "and be quick" in scene.prompts())
         await play.run.stop(2.0)
     assert SteerSettled(7, taken=False) in play.events
-    assert play.last == Finished(Result.CANCELLED)
+    assert play.last == CANCELLED
     assert "quick" not in play.text
 
 
 async def test_a_command_of_its_own_is_no_message_for_a_running_turn(claude: Make) -> None:
     scene = claude()
     play = scene.play("/say working\n/stream 3 0.05")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "/config editor=vim")
     assert SteerSettled(7, taken=False) in play.events
     assert len(scene.prompts()) == 1
-
-
-async def test_a_message_before_the_prompt_or_after_the_end_is_not_taken(claude: Make) -> None:
-    scene = claude()
-    play = scene.play("hello")
-    await play.run.steer(7, "early")
-    await play.through()
-    assert SteerSettled(7, taken=False) in play.events
-    await play.run.steer(8, "late")
-    assert scene.prompts() == ["hello"]
 
 
 @pytest.mark.parametrize(("options", "prompt"), [((), "see @/etc/x"), (("--old",), "see @ /etc/x")])
@@ -336,9 +259,7 @@ async def test_an_old_version_answers_a_late_message_and_it_counts_as_taken(
 ) -> None:
     scene = claude("--old")
     play = scene.play("/say working\n/stream 3 0.05")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "/say and @me")
     assert play.text.endswith("w2 and @ me")
     assert SteerSettled(7, taken=True) in play.events
@@ -397,9 +318,9 @@ async def test_a_cap_is_kept_by_the_program_itself_in_a_process_for_that_turn_al
     assert end.failure == Failure(FailureKind.SPENT)
     assert "spending limit" in end.error
     again = await scene.say("/cost 0.1", session=first.started.session, budget=0.25)
-    assert again.events[-1] == Finished(Result.DONE)
+    assert again.events[-1] == DONE
     after = await scene.say("/cost 4", session=first.started.session)
-    assert after.events[-1] == Finished(Result.DONE)
+    assert after.events[-1] == DONE
     assert not any("budget" in word for word in scene.starts[3])
     assert len(scene.starts) == 4
 
@@ -431,17 +352,8 @@ async def test_a_side_answer_runs_beside_the_turn_with_nothing_but_reading(claud
     scene = claude()
     first = await scene.say("hello")
     session = first.started.session
-    main = scene.play("/say working\n/hang", session=session)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(main.through())
-        await until(lambda: main.saw(Text))
-        side = await scene.say(
-            "/turns\n/run make tea\n/write x.txt hello\n/use Read {}",
-            session=session,
-            read_only=True,
-        )
-        assert not main.over
-        await main.run.stop(2.0)
+    script = "/turns\n/run make tea\n/write x.txt hello\n/use Read {}"
+    side = await scene.aside(script, session)
     assert side.text.startswith("1")
     assert "no such tool: Bash no such tool: Write denied: no approval" in side.text.replace(
         "\n\n", ""

@@ -5,7 +5,6 @@ Run by ``make test-engines``; skipped where LANEWAY_TEST_CODEX does not name the
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -32,7 +31,6 @@ from core.engines.base import (
     Finished,
     Started,
     SteerSettled,
-    Text,
     Thought,
     ToolEnded,
     ToolStarted,
@@ -40,8 +38,10 @@ from core.engines.base import (
 )
 from core.engines.codex import CodexEngine
 from core.turns import Result
-from tests.contracts.engine_contract import Act, EngineContract, Play, processes_of, until
+from tests.contracts.engine_contract import Act, EngineContract, Play, processes_of
+from tests.contracts.program_contract import RealProgramContract
 from tests.engines.codex_scenes import Scene
+from tests.engines.program_scenes import DONE, places, questions, running, tool, usages
 from tests.fakes.mcp_server import ToolService
 from tests.fakes.responses_server import TOKENS_IN, TOKENS_OUT, ResponsesServer
 
@@ -50,7 +50,6 @@ pytestmark = [
     pytest.mark.skipif(not PROGRAM, reason="LANEWAY_TEST_CODEX names no program"),
     pytest.mark.timeout(120),
 ]
-DONE = Finished(Result.DONE)
 MODEL = "gpt-5.5"  # it has every tool under its plain name
 
 CONFIG = """
@@ -113,19 +112,21 @@ class TestRealCodex(EngineContract):
         return real(home)
 
 
+class TestRealCodexAtWork(RealProgramContract):
+    talk = "input"
+    obeys_within = 1.0
+
+    def shell(self, command: str) -> str:
+        return run(command)
+
+
 @pytest.fixture
 async def scene(tmp_path: Path, person: Path) -> AsyncIterator[Scene]:
-    home, folder = tmp_path / "home", tmp_path / "workspace"
-    home.mkdir()
-    folder.mkdir()
+    home, folder = places(tmp_path)
     (home / "laneway.db").write_text("SECRET")
     made = Scene(home, folder, real(home, private=[home]))
     yield made
     await made.engine.close()
-
-
-def tool(name: str, **given: Any) -> str:
-    return f"TOOL {name} {json.dumps(given)}"
 
 
 def run(command: str, **given: Any) -> str:
@@ -149,14 +150,6 @@ def command_lines(home: Path) -> list[list[str]]:
         with contextlib.suppress(psutil.Error):
             found.append(process.cmdline())
     return found
-
-
-def questions(play: Play) -> list[ApprovalAsked]:
-    return [event for event in play.events if isinstance(event, ApprovalAsked)]
-
-
-def usages(play: Play) -> list[Usage]:
-    return [event for event in play.events if isinstance(event, Usage)]
 
 
 async def test_a_turn_streams_and_its_tokens_are_counted(scene: Scene) -> None:
@@ -350,26 +343,11 @@ async def test_settings_of_a_person_do_not_open_more_than_was_asked_for(
     assert "SECRET" not in play.text
 
 
-async def test_an_interruption_ends_a_command_at_once(scene: Scene) -> None:
-    play = scene.play(run("touch begun; sleep 600"))
-    clock = asyncio.get_running_loop()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: (scene.folder / "begun").exists())
-        before = clock.time()
-        await play.run.stop(4.0)
-        assert clock.time() - before < 1.0, "neither TERM nor KILL was needed"
-    assert play.last == Finished(Result.CANCELLED)
-    assert processes_of(scene.home) == []
-
-
 async def test_a_message_is_taken_into_the_running_turn(
     scene: Scene, service: ResponsesServer
 ) -> None:
     play = scene.play("SLOW 3000")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "and be quick")
     assert SteerSettled(7, taken=True) in play.events
     assert play.text.startswith("w0 ")
@@ -377,19 +355,6 @@ async def test_a_message_is_taken_into_the_running_turn(
     assert play.last == DONE
     after = await scene.say("RECALL", session=play.started.session)
     assert "and be quick" in after.text
-
-
-async def test_a_message_during_a_command_becomes_part_of_the_turn(
-    scene: Scene, service: ResponsesServer
-) -> None:
-    play = scene.play(run("touch begun; sleep 1"))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: (scene.folder / "begun").exists())
-        await play.run.steer(7, "and be quick")
-    assert SteerSettled(7, taken=True) in play.events
-    assert "and be quick" in json.dumps(service.seen[-1]["input"])
-    assert play.last == DONE
 
 
 async def test_a_session_is_compacted(scene: Scene, service: ResponsesServer) -> None:
@@ -435,15 +400,6 @@ async def test_model_and_effort_hold_from_the_next_turn_and_can_be_taken_back(
         told.append((body["model"], body["reasoning"]["effort"]))
     assert told == [(MODEL, "medium"), ("gpt-5.6-luna", "high"), (MODEL, "medium")]
     assert len({process.pid for process in processes_of(scene.home)}) == 1
-
-
-async def test_an_effort_that_the_model_lacks_is_told_before_anything_is_sent(
-    scene: Scene, service: ResponsesServer
-) -> None:
-    play = await scene.say("hello", effort="enormous")
-    assert isinstance(play.last, Finished)
-    assert "The model has no effort “enormous”; it offers: low" in play.last.error
-    assert not service.seen
 
 
 @pytest.mark.parametrize(
@@ -505,15 +461,6 @@ async def test_a_service_out_of_reach_is_given_up(scene: Scene, person: Path) ->
     assert "could not reach its service" in play.last.error
 
 
-async def test_the_hand_shake_needs_no_prompt(scene: Scene, service: ResponsesServer) -> None:
-    play = scene.play("a secret plan")
-    events: Any = play.run.events()
-    assert isinstance(await anext(events), Started)
-    await play.run.stop(1.0)
-    assert [event async for event in events] == [Finished(Result.CANCELLED)]
-    assert not service.seen
-
-
 # Answers on the side --------------------------------------------------------------------------
 
 
@@ -558,9 +505,7 @@ async def test_a_side_answer_can_read_the_workspace_and_nothing_else(
         "code imports": "SCRIPT text((await import('fs')).readFileSync('/etc/passwd'))",
     }
     sides: dict[str, Play] = {}
-    async with asyncio.TaskGroup() as group:
-        group.create_task(main.through())
-        await until(lambda: main.saw(Text))
+    async with running(main):
         before, asked = threads(person), len(service.seen)
         for number, prompt in {**direct, **(in_code if model != MODEL else {})}.items():
             sides[number] = await scene.say(prompt, session=session, read_only=True, model=model)

@@ -9,18 +9,13 @@ import pytest
 
 from core.clock import SystemClock
 from core.engines.base import (
-    Finished,
     SteerSettled,
-    Text,
 )
 from core.engines.codex import CodexEngine
-from core.turns import Result
 from tests.contracts.engine_contract import processes_of, until
 from tests.contracts.program_contract import DONE, ProgramContract, failure
 from tests.engines.codex_scenes import Make
-from tests.engines.program_scenes import Program
-
-CANCELLED = Finished(Result.CANCELLED)
+from tests.engines.program_scenes import CANCELLED, Program, running
 
 
 class TestCodexInTrouble(ProgramContract):
@@ -60,9 +55,7 @@ async def test_a_stop_interrupts_and_ends_what_it_left_running(codex: Make) -> N
     scene = codex()
     play = scene.play("/say working\n/hang")
     clock = asyncio.get_running_loop()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         before = clock.time()
         await play.run.stop(4.0)
         assert clock.time() - before < 1.0
@@ -75,9 +68,7 @@ async def test_a_stop_interrupts_and_ends_what_it_left_running(codex: Make) -> N
 async def test_a_message_is_not_put_into_a_turn_that_is_being_stopped(codex: Make) -> None:
     scene = codex()
     play = scene.play("/say working\n/deaf\n/hang")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play) as group:
         group.create_task(play.run.stop(0.4))
         await until(lambda: scene.asked("turn/interrupt"))
         await play.run.steer(7, "and be quick")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,66 +9,41 @@ from typing import Any
 import pytest
 
 from core.engines.agents import ToolServer
-from core.engines.asking import COMMAND_MOST
 from core.engines.base import (
     ApprovalAsked,
     Approvals,
-    ApprovalWithdrawn,
     Attachment,
     Choices,
     Decision,
     Finished,
     SteerSettled,
-    Text,
-    Thought,
     ToolEnded,
     ToolStarted,
     Usage,
 )
 from core.turns import Result
-from tests.contracts.engine_contract import Play, until
-from tests.engines.codex_scenes import Make
-
-DONE = Finished(Result.DONE)
-
-
-def usages(play: Play) -> list[Usage]:
-    return [event for event in play.events if isinstance(event, Usage)]
+from tests.contracts.program_contract import TurnContract
+from tests.engines.codex_scenes import Make, Scene
+from tests.engines.program_scenes import DONE, Program, questions, running, usages
 
 
-def questions(play: Play) -> list[ApprovalAsked]:
-    return [event for event in play.events if isinstance(event, ApprovalAsked)]
+class TestCodexTurns(TurnContract):
+    works = ("/quiet ls -la", "ls -la")
+    fails = "/fail make"
+    within = "/other"
+    lengthy = "/big-run"
+    refusal = "denied"
 
+    @pytest.fixture
+    def program(self, codex: Make) -> Program:
+        return codex
 
-async def test_what_it_does_becomes_events(codex: Make) -> None:
-    play = await codex().say("/think well\n/say Looking.\n/quiet ls -la\n/say Found it.")
-    tools = [event for event in play.events if isinstance(event, ToolStarted | ToolEnded)]
-    assert Thought("well") in play.events
-    assert play.text == "Looking.\n\nFound it."  # two messages of the agent, not one sentence
-    assert [tool.title for tool in tools] == ["ls -la", "ls -la"]
-    assert play.last == DONE
+    def received(self, scene: Scene) -> list[Any]:
+        return [*scene.prompts(), *scene.asked("turn/steer")]
 
-
-async def test_a_failed_tool_is_told_as_failed(codex: Make) -> None:
-    play = await codex().say("/fail make")
-    (ended,) = [event for event in play.events if isinstance(event, ToolEnded)]
-    assert ended.failed
-
-
-async def test_text_that_was_not_streamed_is_text_all_the_same_and_once(codex: Make) -> None:
-    play = await codex().say("/say streamed\n/whole at once")
-    assert play.text == "streamed\n\nat once"
-
-
-async def test_what_other_threads_and_turns_say_is_no_answer(codex: Make) -> None:
-    play = await codex().say("/other inner words\n/say outer words")
-    assert play.text == "outer words"
-
-
-async def test_every_sign_of_life_is_told(codex: Make) -> None:
-    play = await codex().say("/retry\n/say here")
-    assert Thought() in play.events
-    assert play.last == DONE
+    def check_once(self, scene: Scene, decision: Decision) -> None:
+        given = "accept" if decision is Decision.ALLOW else "decline"
+        assert {"decision": given} in [entry.get("result") for entry in scene.log]
 
 
 # Tokens -------------------------------------------------------------------------------------
@@ -112,23 +86,6 @@ async def test_a_side_answer_pays_for_itself_only(codex: Make) -> None:
 # Approvals ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("decision", "answer"), [(Decision.ALLOW, "ran: rm -r build"), (Decision.DENY, "denied")]
-)
-async def test_a_decision_reaches_it_and_is_for_this_once(
-    codex: Make, decision: Decision, answer: str
-) -> None:
-    scene = codex()
-    play = await scene.say("/run rm -r build\n/say and on", decision=decision)
-    (asked,) = questions(play)
-    assert (asked.tool, asked.command, asked.safe) == ("run a command", "rm -r build", False)
-    assert answer in play.text
-    assert play.text.endswith("and on")
-    given = "accept" if decision is Decision.ALLOW else "decline"
-    assert {"decision": given} in [entry.get("result") for entry in scene.log]
-    assert play.last == DONE
-
-
 async def test_all_of_a_command_is_shown_and_nothing_that_is_worded_anew_each_time(
     codex: Make,
 ) -> None:
@@ -152,13 +109,6 @@ async def test_all_of_a_command_is_shown_and_nothing_that_is_worded_anew_each_ti
 async def test_what_is_typed_into_a_running_program_is_shown_as_that(codex: Make) -> None:
     play = await codex().say('/more {"kind": "writeStdin", "command": "yes"}')
     assert questions(play)[0].command == "type into a running program (writeStdin):\nyes"
-
-
-async def test_a_command_too_long_to_be_shown_is_declined_unasked(codex: Make) -> None:
-    play = await codex().say(f"/big-run {COMMAND_MOST + 1}")
-    assert not play.saw(ApprovalAsked)
-    assert "denied" in play.text
-    assert play.last == DONE
 
 
 async def test_a_change_of_files_is_shown_in_full(codex: Make) -> None:
@@ -230,13 +180,6 @@ async def test_a_servers_own_question_is_declined(codex: Make) -> None:
     assert play.text == "decline"
 
 
-async def test_a_question_that_is_taken_back_is_withdrawn(codex: Make) -> None:
-    play = await codex().say("/withdraw rm -r build\n/say on", decision=None)
-    (asked,) = questions(play)
-    assert ApprovalWithdrawn(asked.id) in play.events
-    assert play.text == "on"
-
-
 async def test_questions_for_the_person_become_text(codex: Make) -> None:
     asked = [
         {
@@ -271,9 +214,7 @@ async def test_asking_auto_and_full_are_what_it_is_started_with(codex: Make) -> 
 async def test_a_message_is_put_into_what_it_is_doing(codex: Make) -> None:
     scene = codex()
     play = scene.play("/say half of it\n/hang")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "/say and quickly")
     assert SteerSettled(7, taken=True) in play.events
     assert play.text == "half of it\n\nand quickly"  # what was said stays, as a message of its own
@@ -295,22 +236,10 @@ async def test_what_becomes_of_a_message_is_settled_before_the_end(
     monkeypatch.setattr("core.engines.codex_run.SETTLING", 0.1)
     scene = codex(*options)
     play = scene.play("/say working\n/sleep 0.1")
-    async with asyncio.TaskGroup() as group:
-        group.create_task(play.through())
-        await until(lambda: play.saw(Text))
+    async with running(play):
         await play.run.steer(7, "/say quick")
     assert settled in play.events
     assert play.last == DONE
-
-
-async def test_a_message_before_the_prompt_or_after_the_end_is_not_taken(codex: Make) -> None:
-    scene = codex()
-    play = scene.play("hello")
-    await play.run.steer(7, "early")
-    await play.through()
-    assert SteerSettled(7, taken=False) in play.events
-    await play.run.steer(8, "late")
-    assert not scene.asked("turn/steer")
 
 
 # Threads and processes ----------------------------------------------------------------------
@@ -455,14 +384,8 @@ async def test_a_side_answer_runs_beside_the_turn_with_nothing_but_reading(codex
     (scene.folder / "notes.txt").write_text("the door is blue")
     first = await scene.say("hello")
     session = first.started.session
-    main = scene.play("/say working\n/hang", session=session)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(main.through())
-        await until(lambda: main.saw(Text))
-        script = '/turns\n/run make tea\n/write x.txt hello\n/read read_file {"path": "notes.txt"}'
-        side = await scene.say(script, session=session, read_only=True)
-        assert not main.over
-        await main.run.stop(2.0)
+    script = '/turns\n/run make tea\n/write x.txt hello\n/read read_file {"path": "notes.txt"}'
+    side = await scene.aside(script, session)
     assert (
         side.text
         == "1unsupported call: exec_command unsupported call: apply_patch the door is blue"

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.end_to_end.house import House
-from tests.end_to_end.looking import cards, turns
+from tests.end_to_end.looking import cards, in_state, refused, turns
 from tests.end_to_end.shell import Shell
 from tests.fakes.telegram import FORUM
 
 THREAD = 36
 TOPIC = f"telegram:{FORUM}:{THREAD}"
+MAKES = "printf 'a,b' > made.csv"
+CALLS = (1, 4, 2, 1)  # of the model, in each turn of ``asked_about_and_answered_aside``
 WITHIN = 30.0  # seconds any one thing may take
 
 
@@ -94,3 +96,48 @@ def call(tool: str, **given: Any) -> str:
 
 def then(*steps: str) -> str:
     return "\nTHEN ".join(steps)
+
+
+async def asked_about_and_answered_aside(
+    thread: Thread, own: str, begins: str
+) -> list[dict[str, Any]]:
+    """From a first message to four turns that are over: streamed, allowed, sent, asked, beside it.
+
+    ``own``: what the program puts before the names of the gateway's tools. ``begins``: the model's
+    script for a slow command that makes ``made.csv``. Returns the turns.
+    """
+    fake = thread.house.fake
+    thread.mention("remember the blue door")
+    await thread.shown("You said: remember the blue door")
+    await thread.over(1)
+
+    steps = (
+        begins,
+        call(f"{own}send_file", path="made.csv", name="table.csv"),
+        call(f"{own}ask_person", question="Which **colour**?", options=["red", "blue"]),
+    )
+    thread.mention(then(*steps))
+    card = await thread.card()
+    assert MAKES in card["text"]
+    assert thread.edits("w1 "), "what it said first grew in the thread"
+    fake.press("Allow", message=card)
+    assert await thread.document() == ("table.csv", b"a,b")
+
+    question = await thread.shown("Which colour?")
+    await in_state(thread.house, TOPIC, "asking")
+    handed_over = call(f"{own}queue_for_main", request="RECALL now")
+    thread.says("/btw " + then(handed_over, "RECALL"))
+    await thread.shown("From the side answer, for the main conversation:")
+    await thread.shown("remember the blue door | ")
+    assert question in thread.texts(), "the main turn waits for its answer all the while"
+
+    fake.press("blue")
+    await thread.shown("blue, said Ana")
+    rows = await thread.over(4)
+    assert [row["kind"] for row in rows] == ["main", "main", "side", "main"]
+    assert {row["status"] for row in rows} == {"done"}
+    assert "blue" in str(rows[1]["answer"])
+    assert "remember the blue door" in str(rows[3]["answer"])
+    assert thread.cards_sent() == 1, "the gateway's own tools are not asked about"
+    assert refused(fake) == []
+    return rows
