@@ -22,7 +22,6 @@ from gateway.config import ADDING, BadSettings, Settings, Settled, Written, cont
 from gateway.control import OWNER
 from gateway.editors import Kind, holds_secret, kind_of, shown
 from gateway.keys import Keys
-from gateway.later import missing_here
 from gateway.saved import Saved
 from gateway.settings_table import Applies, Setting, table
 
@@ -234,11 +233,6 @@ class Living:
         for names, why in contradictions(wanted.settings):
             if why not in before:
                 about = [name for name in names if name in changes] or [next(iter(changes))]
-                wrong |= dict.fromkeys(about, why)
-        missing = set(missing_here(self.settings))
-        for why in missing_here(wanted.settings):
-            if why not in missing:
-                about = [name for name in changes if name in why] or [next(iter(changes))]
                 wrong |= dict.fromkeys(about, why)
         if wrong:
             raise Wrong({_blamed(name, why, changes): why for name, why in wrong.items()})

@@ -27,7 +27,6 @@ from gateway.channel_parts import wanted_channels
 from gateway.cli.border import as_json, harmless
 from gateway.config import BadSettings, Settings
 from gateway.engine_parts import hearing, make_engines
-from gateway.later import missing_here, unused_here
 from gateway.paths import DATABASE
 from gateway.saved import Loaded
 from gateway.settings_table import EngineName
@@ -54,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
         findings = _wrong(fault.problems)
     else:
         settings = loaded.settings
-        findings = _wrong(missing_here(settings)) or [_usable(settings)]
+        findings = [Finding("settings", True, "all of them can be read")]
         findings += _left_out(loaded)
         findings += asyncio.run(_all(settings))
     if options.json:
@@ -78,12 +77,6 @@ def _show(findings: Sequence[Finding]) -> None:
 def _wrong(problems: Iterable[str]) -> list[Finding]:
     """Settings that a start would refuse."""
     return [Finding("settings", False, problem, SETTINGS_FIX) for problem in problems]
-
-
-def _usable(settings: Settings) -> Finding:
-    unused = unused_here(settings)
-    idle = f"; in this version these do nothing yet: {', '.join(unused)}" if unused else ""
-    return Finding("settings", True, f"all of them can be read{idle}")
 
 
 def _left_out(loaded: Loaded) -> list[Finding]:

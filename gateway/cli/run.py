@@ -17,7 +17,6 @@ from gateway import logs, saved, terminal
 from gateway.app import Gateway
 from gateway.channel_parts import wanted_channels
 from gateway.config import BadSettings, Settings, Written
-from gateway.later import missing_here, unused_here
 from gateway.page_address import listening_address, page_address
 from gateway.settings_table import EngineName
 from gateway.signin_links import link_address
@@ -39,11 +38,9 @@ def main(options: argparse.Namespace) -> int:
     gc.disable()  # until it is ready: what a start makes stays, and there is much of it
     loaded = saved.look()
     settings = loaded.settings
-    if problems := [*missing_here(settings), *prices.problems(settings.home, set(EngineName))]:
+    if problems := list(prices.problems(settings.home, set(EngineName))):
         raise BadSettings(problems)
     logs.set_up(settings)
-    if unused := unused_here(settings):
-        log.warning("in this version these settings do nothing yet: %s", ", ".join(unused))
     try:
         private_folder(socket_path(settings.home), settings.home)
         _begin(settings, loaded.written)

@@ -214,15 +214,6 @@ async def test_a_start_refuses_a_mode_without_its_secret(tmp_path: Path) -> None
     assert ".env.example" in wrong["fix"]
 
 
-async def test_a_start_names_what_does_nothing_yet(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    idle = {"LANEWAY_METRICS_TOKEN": "hush"}
-    async with process(home, None, **idle) as gateway:
-        (told,) = [line for line in gateway.lines if "do nothing yet" in line]
-        assert "LANEWAY_METRICS_TOKEN" in told
-        assert "hush" not in "".join(gateway.lines)
-
-
 async def test_the_doctor_counts_who_was_let_in_and_shows_the_way_to_the_first_admin(
     tmp_path: Path,
 ) -> None:

@@ -12,14 +12,12 @@ from core.engines.processes import NoLedger
 from core.turns import Result
 from gateway import config
 from gateway.engine_parts import make_engines
-from gateway.later import missing_here
 
 FINDERS = {"claude": "find_program", "codex": "find_codex"}
 
 
 def engines(tmp_path: Path, **given: str) -> dict[str, Engine]:
     settings = config.load({"LANEWAY_HOME": str(tmp_path), **given}, tmp_path)
-    assert not list(missing_here(settings))
     return make_engines(settings, SystemClock(), NoLedger())
 
 
