@@ -1,7 +1,8 @@
 """The kill drill: SIGKILL at random moments under load, again and again, on one home.
 
 Promised, on three platforms at once: no accepted message is lost, none runs out of order in its
-lane, none is answered twice. The short drill is part of the suite; ``make drill`` sets
+lane, none is answered twice; no moment of a job is lost or counts twice, and a watch sees each
+change once. The short drill is part of the suite; ``make drill`` sets
 LANEWAY_DRILL_KILLS for the long one and LANEWAY_DRILL_SEED to repeat one.
 """
 
@@ -19,6 +20,7 @@ import pytest
 
 from tests.drills.looking import check, settled
 from tests.drills.platforms import Discord, Place, Platform, Slack, Telegram, serving, settings
+from tests.drills.waking import SETTINGS, Waking
 from tests.end_to_end.house import Process, until
 
 KILLS = int(os.environ.get("LANEWAY_DRILL_KILLS", "2"))
@@ -34,6 +36,7 @@ class Drill:
         self.home = home
         self.platforms = {platform.name: platform for platform in platforms}
         self.chance = chance
+        self.waking = Waking(home.parent, platforms)
         self.gateway = Process(
             home,
             None,
@@ -41,7 +44,7 @@ class Drill:
             LANEWAY_WEB_PORT="0",  # a fixed one may be taken by a connection between two lives
             LANEWAY_MAX_TURNS="4",
             LANEWAY_QUEUE_LIMIT="1000",
-            **settings(platforms),
+            **settings(platforms) | SETTINGS | {"LANEWAY_ADMINS": self.waking.admins},
         )
         self.said: dict[int, Place] = {}
         self.kills = 0
@@ -55,6 +58,7 @@ class Drill:
         await self.gateway.start()
         for platform in self.platforms.values():
             await self.meet(platform)
+        await self.waking.begin()
 
     async def meet(self, platform: Platform) -> None:
         await until(lambda: platform.connected)
@@ -73,6 +77,7 @@ class Drill:
     async def people(self) -> None:
         """One message every few hundredths of a second, somewhere."""
         places = [place for platform in self.platforms.values() for place in platform.places]
+        places = [place for place in places if place not in self.waking.places]
         while True:
             self.say(self.chance.choice(places))
             await asyncio.sleep(self.chance.uniform(0.05, 0.25))
@@ -94,11 +99,15 @@ async def test_nothing_is_lost_doubled_or_reordered_when_the_gateway_is_killed(
     async with serving(platforms):
         drill = Drill(tmp_path / "home", platforms, random.Random(SEED))
         talking: asyncio.Task[None] | None = None
+        writing: asyncio.Task[None] | None = None
         try:
             await drill.begin()
             talking = asyncio.create_task(drill.people(), name="people")
+            writing = asyncio.create_task(drill.waking.write(), name="a file that grows")
             await drill.killer()
+            writing.cancel()
             talking.cancel()
+            await drill.waking.end(drill.home)
             turns = await settled(drill.home, platforms, drill.said)
             assert await drill.gateway.end(signal.SIGTERM) == 0
         except BaseException:
@@ -106,9 +115,11 @@ async def test_nothing_is_lost_doubled_or_reordered_when_the_gateway_is_killed(
             print("".join(drill.gateway.lines[-25:]))
             raise
         finally:
-            if talking is not None:
-                talking.cancel()
+            for task in (talking, writing):
+                if task is not None:
+                    task.cancel()
             with suppress(ProcessLookupError):
                 drill.gateway.child.kill()
         for name, found in check(platforms, drill.said, turns).items():
             print(f"{name:<9} {drill.kills} kills, {found}")
+        print(f"jobs      {drill.waking.check(drill.home)}")

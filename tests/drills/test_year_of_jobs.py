@@ -80,7 +80,7 @@ class Year:
     def play(self) -> None:
         at, number = BEGIN + DAY, 0
         while at < END:
-            far = number in (LIVES // 2, LIVES // 3) and END - at > (FAR_AHEAD + 48) * HOUR
+            far = number in (LIVES * 2 // 3, LIVES * 5 // 6) and END - at > (FAR_AHEAD + 48) * HOUR
             at = self.life(at, number, far=far)
             number += 1
 

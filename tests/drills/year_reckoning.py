@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-BEGIN = 1_798_761_600_000  # 2027-01-01T00:00Z
+BEGIN = 1_804_550_400_000  # 2027-03-09T00:00Z: the weeks in which most clocks change come first
 ZONES = (
     *("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"),
     *("Pacific/Chatham", "Africa/Cairo", "America/Havana", "America/St_Johns", "Asia/Beirut"),

@@ -13,8 +13,7 @@ VALUES (:id, :lane, :person, :kind, :state, :said, :zone, :anchor, :prompt, :cat
 -- phase: 40
 UPDATE jobs SET turn = :turn, last_due = :last_due, last_result = :last_result, restored = 0,
     next_at = CASE WHEN coalesce(next_at, -1) = coalesce(:was, -1) THEN :next_at ELSE next_at END,
-    settled_at = CASE WHEN coalesce(next_at, -1) = coalesce(:was, -1) THEN :settled_at
-        ELSE settled_at END,
+    settled_at = :settled_at,
     asked_at = CASE WHEN asked_at = :asked_at THEN NULL ELSE asked_at END
 WHERE id = :id;
 
