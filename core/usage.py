@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time, timedelta, tzinfo
+from itertools import pairwise
 from typing import Any
 
 from core.frozen import dataclass
 from core.store.store import Reader
+from core.when.plan import instant_of, to_datetime
 from core.wording import count, money, plain
 
 _PERIOD = re.compile(r"([0-9]{1,5})\s*([mhdw])")
 _MS = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _NAMED = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
 USUAL = "30d"
+KEPT = 100 * _MS["d"]  # how old a day may be whose sums are kept
 NAMED_MOST = 5  # models that are named for having no price
 
 
@@ -80,17 +84,12 @@ def period(typed: str, now: int) -> Period | None:
 async def report(store: Reader, lane: str, person: str, within: Period) -> Report:
     """Of this lane, of this person and of all."""
     found = await store.fetch("usage.of_all", since=within.since)
-    missing = {
-        (row["engine"], row["model"]): None
-        for row in found
-        if row["unpriced"] and row["tokens_in"] + row["tokens_out"]
-    }
     return Report(
         within,
         await of_lane(store, lane, within.since),
         _sum(row for row in found if row["person"] == person),
         _sum(found),
-        tuple(missing),
+        unpriced((Source(row["person"], row["engine"], row["model"]), _used(row)) for row in found),
     )
 
 
@@ -103,6 +102,92 @@ async def by_lane(store: Reader, since: int) -> list[tuple[str, str, Used]]:
     """Of each lane and person, in the order of the lanes' ids."""
     found = await store.fetch("usage.by_lane", since=since)
     return [(row["lane"], row["person"], _used(row)) for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day of some zone, of 23 to 25 hours. ``start`` and ``end``: ms, the end not of it."""
+
+    date: date
+    start: int
+    end: int
+
+
+def days(zone: tzinfo, now: int, most: int) -> list[Day]:
+    """So many days up to the one that ``now`` is in, the oldest first."""
+    today = to_datetime(now).astimezone(zone).date()
+    dates = [today - timedelta(days=back) for back in range(most - 1, -2, -1)]
+    starts = [instant_of(datetime.combine(one, time()), zone) for one in dates]
+    return [
+        Day(one, start, end) for one, (start, end) in zip(dates, pairwise(starts), strict=False)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose turns, and what did them."""
+
+    person: str
+    engine: str
+    model: str
+
+
+Sums = Mapping[Source, Used]
+
+
+class Spent:
+    """What was used on each of many days. Days on which nothing can change any more are kept.
+
+    Of a hundred thousand turns each look but the first reads only those of today.
+    """
+
+    def __init__(self) -> None:
+        self._over: dict[Day, Sums] = {}
+
+    async def on(self, store: Reader, within: Sequence[Day], now: int) -> list[Sums]:
+        """The sums of these days, in their order."""
+        running = await store.fetch("usage.open", since=0)
+        changes = min((row["started_at"] for row in running), default=now)
+        self._over = {day: s for day, s in self._over.items() if now - day.end < KEPT}
+        found: list[Sums] = []
+        for day in within:
+            if (sums := self._over.get(day)) is None:
+                sums = await _of_span(store, day)
+                if day.end <= min(changes, now):
+                    self._over[day] = sums
+            own = [row for row in running if day.start <= row["started_at"] < day.end]
+            found.append(_with(sums, own))
+        return found
+
+
+async def _of_span(store: Reader, day: Day) -> Sums:
+    return _with({}, await store.fetch("usage.of_span", since=day.start, until=day.end))
+
+
+def _with(sums: Sums, more: Sequence[Any]) -> Sums:
+    if not more:
+        return sums
+    after = dict(sums)
+    for row in more:
+        source = Source(row["person"], row["engine"], row["model"])
+        after[source] = after.get(source, Used()) + _used(row)
+    return after
+
+
+async def last_seen(store: Reader, since: int) -> dict[str, int]:
+    """When people had something done last; ms."""
+    return {row["person"]: row["at"] for row in await store.fetch("usage.last", since=since)}
+
+
+def unpriced(sums: Iterable[tuple[Source, Used]]) -> tuple[tuple[str, str], ...]:
+    """Engine and model of what had no price."""
+    return tuple(
+        {
+            (source.engine, source.model): None
+            for source, used in sums
+            if used.unpriced and used.tokens_in + used.tokens_out
+        }
+    )
 
 
 def _sum(found: Iterable[Mapping[str, Any]] | Iterable[Any]) -> Used:
@@ -153,11 +238,12 @@ def answer(found: Report, *, admin: bool) -> str:
     if admin:
         lines.append(f"- by all: {told(found.all)}")
         if found.missing:
-            lines += ["", _missing(found.missing)]
+            lines += ["", missing(found.missing)]
     return "\n".join(lines)
 
 
-def _missing(models: Sequence[tuple[str, str]]) -> str:
+def missing(models: Sequence[tuple[str, str]]) -> str:
+    """Models without a price, and where one can be given; Markdown."""
     named = [f"{plain(model) or 'its own model'} ({plain(engine)})" for engine, model in models]
     more = len(named) - NAMED_MOST
     listed = ", ".join(named[:NAMED_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -88,6 +88,11 @@ async def signins_of(store: Reader, person: str) -> list[Signin]:
     return [Signin(**row) for row in await store.fetch("signin.of", person=person)]
 
 
+async def signins(store: Reader) -> list[Signin]:
+    """Of everybody, each person's newest first."""
+    return [Signin(**row) for row in await store.fetch("signin.all")]
+
+
 async def links(store: Reader) -> list[Link]:
     return [Link(**row) for row in await store.fetch("link.list")]
 

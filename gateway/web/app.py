@@ -26,16 +26,20 @@ from gateway.parts import Parts
 from gateway.web import (
     access,
     account,
+    audit,
     chat,
     events,
     files,
     health,
     hooks,
     jobs,
+    links,
     metrics,
+    people,
     rendering,
     settings,
     signin,
+    usage,
     wrong,
 )
 from gateway.web.access import open_api, page, rule_of
@@ -59,6 +63,10 @@ AREAS: tuple[Routes, ...] = (
     events.routes,
     files.routes,
     jobs.routes,
+    usage.routes,
+    people.routes,
+    audit.routes,
+    links.routes,
 )
 
 

@@ -18,3 +18,24 @@ SELECT lane, person, count(*) AS turns, coalesce(sum(tokens_in), 0) AS tokens_in
     coalesce(sum(tokens_out), 0) AS tokens_out, sum(cost) AS cost, sum(unpriced) AS unpriced
 FROM used_turns WHERE started_at >= :since
 GROUP BY lane, person ORDER BY lane, person;
+
+-- name: usage.of_span
+-- Of turns that are over and began in [since, until); a day at a time is quick to group.
+SELECT person, engine, model, count(*) AS turns, coalesce(sum(tokens_in), 0) AS tokens_in,
+    coalesce(sum(tokens_out), 0) AS tokens_out, sum(cost) AS cost,
+    sum(prompted_at IS NOT NULL AND cost IS NULL) AS unpriced
+FROM turns INDEXED BY turns_used
+WHERE ended_at IS NOT NULL AND started_at >= :since AND started_at < :until
+GROUP BY person, engine, model;
+
+-- name: usage.open
+-- Of turns that are not over, each by itself: there are few.
+SELECT started_at, person, engine, model, 1 AS turns, coalesce(tokens_in, 0) AS tokens_in,
+    coalesce(tokens_out, 0) AS tokens_out, cost, 0 AS unpriced
+FROM turns WHERE ended_at IS NULL AND status IN ('waiting', 'starting', 'running')
+    AND started_at >= :since;
+
+-- name: usage.last
+-- When somebody had something done last, of turns that are over.
+SELECT person, max(started_at) AS at FROM turns
+WHERE ended_at IS NOT NULL AND started_at >= :since GROUP BY person;

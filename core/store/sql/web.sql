@@ -22,6 +22,9 @@ SELECT * FROM signins WHERE id = :id;
 -- name: signin.of
 SELECT * FROM signins WHERE person = :person ORDER BY seen_at DESC, id;
 
+-- name: signin.all
+SELECT * FROM signins ORDER BY person, seen_at DESC, id;
+
 -- name: link.save
 -- order: strict
 INSERT INTO links (identity, account, at) VALUES (:identity, :account, :at)

@@ -17,10 +17,17 @@ export async function again(id = "live") {
     const same = now.querySelector(`#${CSS.escape(kept.id)}`);
     if (same) same.open = kept.open;
   }
-  const focus = old.contains(document.activeElement) ? document.activeElement.id : null;
-  if (focus && document.activeElement.matches("input, select, textarea")) return;  // somebody is writing
+  const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  if (focused?.matches("input, select, textarea")) return;  // somebody is writing
   old.replaceWith(document.adoptNode(now));
-  if (focus !== null) (document.getElementById(focus) ?? document.getElementById("content")).focus();
+  if (focused) (same(now, focused) ?? document.getElementById("content")).focus();
+}
+
+/** What was in focus, in the new part: by its id, else by what it is called. */
+function same(part, focused) {
+  if (focused.id) return document.getElementById(focused.id);
+  const name = focused.getAttribute("aria-label") ?? focused.textContent;
+  return [...part.querySelectorAll(focused.tagName)].find((one) => (one.getAttribute("aria-label") ?? one.textContent) === name);
 }
 
 /** Keep it as it is now, calmly and only while somebody looks. */
