@@ -1,7 +1,8 @@
 """Lanes: one event in, commands out.
 
-Here stand the rules that look at more than one lane: arrivals, starts, side answers, pauses,
-drain, restore. What concerns one lane alone is in one_lane.py and what it imports.
+Here stand the rules that look at more than one lane: arrivals, pauses, drain, restore; starts are
+in starting.py, side answers in aside.py. What concerns one lane alone is in one_lane.py and what it
+imports.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from core.lanes import endings, one_lane, steering, stopping
+from core.lanes import aside, endings, one_lane, starting, steering, stopping
 from core.lanes.board import Board, Mark
-from core.lanes.lane import UNDER_WAY, Hold, Lane, LaneView, Phase
+from core.lanes.lane import UNDER_WAY, Lane, LaneView, Phase
 from core.lanes.step import Step
 from core.turns import (
     Arrived,
@@ -26,25 +27,21 @@ from core.turns import (
     EnginePause,
     Event,
     Join,
-    Kind,
     LaneFacts,
     Limits,
     LimitsChanged,
-    Origin,
     PauseAsked,
     Rank,
     Refusal,
     Renewed,
     ResumeAsked,
     SideAsked,
-    Start,
-    StartSide,
     Status,
     Stop,
     StopKind,
     Turn,
 )
-from core.waiting import find, full, merged, queued, without
+from core.waiting import full, merged, queued
 
 AT_WORK = frozenset({Phase.STARTING, Phase.RUNNING})
 EVERYBODY = DaySpent(everybody=True)
@@ -61,9 +58,9 @@ class Lanes:
             case Arrived():
                 self._arrived(event, step)
             case SideAsked():
-                self._side_asked(event, step)
+                aside.asked(self._board, event, step)
             case AsideAsked():
-                self._aside_asked(event, step)
+                aside.moved(self._board, event, step)
             case PauseAsked():
                 self._hold(event, step, paused=True)
             case ResumeAsked():
@@ -90,7 +87,7 @@ class Lanes:
                 after = one_lane.changed(before or idle, event, step)
                 if before is not None and after is not before:
                     self._board.put(after)
-        self._fill(step)
+        starting.fill(self._board, step)
         return step.commands()
 
     def restore(
@@ -125,7 +122,7 @@ class Lanes:
             if now.status is Status.WAITING:
                 lane = board.lane(now.lane, facts.get(now.lane, LaneFacts()))
                 board.put(replace(lane, waiting=queued(lane.waiting, now)))
-        self._fill(step)
+        starting.fill(self._board, step)
         return step.commands()
 
     # The draft
@@ -204,7 +201,7 @@ class Lanes:
             taken=found.taken,
             waiting=found.waiting,
             sides=found.sides,
-            paused=self._holds(found),
+            paused=starting.holds(self._board.door, found),
             place=self._board.line.place(found.entry) if found.entry else 0,
             engine_pause=self._board.door.engines.get(found.facts.engine),
         )
@@ -217,7 +214,7 @@ class Lanes:
         main = lane.main
         manner = Busy.QUEUE if main is None else self._manner(lane, event, step)
         if manner is Busy.SIDE:
-            self._start_side(lane, turn, step)
+            aside.start(self._board, lane, turn, step)
             return
         if manner is Busy.COLLECT and (joined := merged(lane.waiting, turn, limits)):
             step.save(joined)
@@ -245,10 +242,10 @@ class Lanes:
         drain, in which running turns have their time.
         """
         turn, draining = event.turn, step.door.draining
-        if not _is_message(turn):
+        if not aside.is_message(turn):
             return Busy.QUEUE
         match event.busy:
-            case Busy.SIDE if self._no_side(lane, turn, event.can_side):
+            case Busy.SIDE if aside.hindrance(self._board, lane, turn, event.can_side):
                 return Busy.QUEUE
             case Busy.STEER if steering.hindrance(
                 lane,
@@ -262,49 +259,6 @@ class Lanes:
                 return Busy.QUEUE
             case asked:
                 return asked
-
-    # Side answers
-
-    def _side_asked(self, event: SideAsked, step: Step) -> None:
-        lane = self._board.lane(event.turn.lane, event.facts)
-        if reason := self._no_side(lane, event.turn, event.can_side):
-            step.refuse(event.turn, reason)
-        else:
-            self._start_side(lane, event.turn, step)
-
-    def _aside_asked(self, event: AsideAsked, step: Step) -> None:
-        """The message leaves the queue for a side answer, as the turn it is, in this one step."""
-        lane = self._board.get(event.lane)
-        turn = find(lane.waiting, event.turn) if lane else None
-        if lane is None or turn is None or turn.offered_to is not None:
-            step.deny(event.lane, event.person, Refusal.NOT_WAITING)
-        elif turn.person != event.person and not event.admin:
-            step.deny(event.lane, event.person, Refusal.NOT_YOURS, turn)
-        elif reason := self._no_side(lane, turn, event.can_side and _is_message(turn)):
-            step.deny(event.lane, event.person, reason, turn)
-        else:
-            rest = replace(lane, waiting=without(lane.waiting, turn.id))
-            self._start_side(rest, turn, step)
-
-    def _no_side(self, lane: Lane, turn: Turn, can_side: bool) -> Refusal | None:
-        door = self._board.door
-        if door.draining:
-            return Refusal.DRAINING
-        if _meets(door.spent, turn):
-            return Refusal.SPENT
-        if any(hold is not Hold.PERSON_SPENT for hold in self._holds(lane)):
-            return Refusal.PAUSED
-        if not can_side:
-            return Refusal.NO_SIDE
-        in_lane, in_all = len(lane.sides), self._board.slots.sides
-        if in_lane >= door.limits.sides_per_lane or in_all >= door.limits.sides:
-            return Refusal.SIDE_BUSY
-        return None
-
-    def _start_side(self, lane: Lane, turn: Turn, step: Step) -> None:
-        side = _started(lane, replace(turn, kind=Kind.SIDE), step)
-        step.do(StartSide(side))
-        self._board.put(replace(lane, sides=(*lane.sides, side)))
 
     # Settings, pauses, drain
 
@@ -338,21 +292,6 @@ class Lanes:
         else:
             board.set_door(replace(door, paused=paused))
 
-    def _holds(self, lane: Lane) -> tuple[Hold, ...]:
-        door, facts = self._board.door, lane.facts
-        holds = []
-        if facts.paused:
-            holds.append(Hold.LANE)
-        if facts.engine in door.engines:
-            holds.append(Hold.ENGINE)
-        if door.paused:
-            holds.append(Hold.ALL)
-        if door.spent.everybody:
-            holds.append(Hold.ALL_SPENT)
-        elif lane.waiting and _meets(door.spent, lane.waiting[0]):
-            holds.append(Hold.PERSON_SPENT)
-        return tuple(holds)
-
     def _cut_off(self, cut: Stop, step: Step, whose: DaySpent = EVERYBODY) -> None:
         """Stop what runs of these people. At the end of a drain it ends as at a crash.
 
@@ -362,70 +301,9 @@ class Lanes:
         for before in self._board:
             after = before
             for turn in (before.main, *before.sides):
-                if turn is None or turn.status not in UNDER_WAY or not _meets(whose, turn):
+                if turn is None or turn.status not in UNDER_WAY or not starting.meets(whose, turn):
                     continue
                 if not (patient and turn is before.main and turn.status is Status.STARTING):
                     after = after.with_turn(stopping.stopped(turn, cut, step))
             if after is not before:
                 self._board.put(after)
-
-    # Starts
-
-    def _fill(self, step: Step) -> None:
-        """Start what can start, the longest waiting lane first.
-
-        Nothing that could start was left over before this event. So unless a slot or a folder
-        became free, only a lane the event was about needs a look: the line can be long, and one
-        more message must not cost a walk along it.
-        """
-        board = self._board
-        if board.door.draining or board.door.paused:
-            return
-        if board.freed or len(board.touched) > 1:
-            self._walk(step)
-        else:
-            for key in list(board.touched):
-                lane = board.get(key)
-                if lane is not None and lane.entry is not None and self._may_start(lane):
-                    self._start(lane, step)
-
-    def _walk(self, step: Step) -> None:
-        board, index = self._board, 0
-        while index < len(board.line) and board.slots.running < board.door.limits.running:
-            lane = board.get(board.line[index])
-            if lane is not None and self._may_start(lane):
-                self._start(lane, step)  # and the next lane moves up to this place
-            else:
-                index += 1
-
-    def _may_start(self, lane: Lane) -> bool:
-        """Whether a lane of the line may start. In a lane order beats caps: its head counts."""
-        board = self._board
-        return (
-            board.slots.admit(lane.waiting[0], board.door.limits)
-            and lane.facts.engine not in board.door.engines
-            and board.slots.free(lane.facts.folder)
-            and not _meets(board.door.spent, lane.waiting[0])
-        )
-
-    def _start(self, lane: Lane, step: Step) -> None:
-        turn = _started(lane, lane.waiting[0], step)
-        step.do(Start(turn))
-        rest = lane.waiting[1:]
-        self._board.put(replace(lane, main=turn, folder=lane.facts.folder, waiting=rest))
-
-
-def _is_message(turn: Turn) -> bool:
-    """Said by a person, for this lane's agent; not a job, a continued turn or a compaction."""
-    return turn.origin is Origin.PERSON and turn.kind is Kind.MAIN
-
-
-def _meets(spent: DaySpent, turn: Turn) -> bool:
-    return spent.everybody or turn.person in spent.people
-
-
-def _started(lane: Lane, turn: Turn, step: Step) -> Turn:
-    """The start is counted and saved before it is made, so that no crash makes it a loop."""
-    return step.save(
-        replace(turn, status=Status.STARTING, attempts=turn.attempts + 1, epoch=lane.facts.epoch)
-    )

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROJECT = Path(__file__).resolve().parents[2]
-COPIED = ("core/__init__.py", "core/turns.py", "core/waiting.py", "core/lanes")
+COPIED = ("core/__init__.py", "core/frozen.py", "core/turns.py", "core/waiting.py", "core/lanes")
 SLOW = ("test_histories.py", "test_every_state.py")  # most faults are found before these run
 
 
@@ -116,7 +116,7 @@ FAULTS = [
     ),
     Fault(
         "the shortest waiting lane first",
-        "core/lanes/rules.py",
+        "core/lanes/starting.py",
         "lane = board.get(board.line[index])",
         "lane = board.get(board.line[len(board.line) - 1 - index])",
     ),
@@ -128,9 +128,9 @@ FAULTS = [
     ),
     Fault(
         "a blocked lane blocks the line",
-        "core/lanes/rules.py",
-        "            else:\n                index += 1",
-        "            else:\n                break",
+        "core/lanes/starting.py",
+        "        else:\n            index += 1",
+        "        else:\n            break",
     ),
     Fault(
         "a turn that asks keeps its slot",
@@ -147,26 +147,26 @@ FAULTS = [
     ),
     Fault(
         "a start is not counted",
-        "core/lanes/rules.py",
+        "core/lanes/starting.py",
         "attempts=turn.attempts + 1, epoch",
         "attempts=turn.attempts, epoch",
     ),
     Fault(
         "a turn starts in the epoch it arrived in",
-        "core/lanes/rules.py",
+        "core/lanes/starting.py",
         ", epoch=lane.facts.epoch)",
         ", epoch=turn.epoch)",
     ),
     Fault(
         "a drain starts what waits",
-        "core/lanes/rules.py",
+        "core/lanes/starting.py",
         "if board.door.draining or board.door.paused:",
         "if board.door.paused:",
     ),
     Fault(
         "a paused engine starts",
-        "core/lanes/rules.py",
-        "            and lane.facts.engine not in board.door.engines\n",
+        "core/lanes/starting.py",
+        "        and lane.facts.engine not in board.door.engines\n",
         "",
     ),
     Fault(
@@ -443,8 +443,8 @@ FAULTS = [
     Fault(
         "a pause ends with a crash",
         "core/lanes/rules.py",
-        "replace(board.door, paused=paused_all, engines=engines)",
-        "replace(board.door, engines=engines)",
+        "paused=paused_all, engines=dict(paused_engines)",
+        "engines=dict(paused_engines)",
     ),
     Fault(
         "facts of lanes are forgotten in a crash",
@@ -455,50 +455,50 @@ FAULTS = [
     # Side answers
     Fault(
         "one more side answer in a lane",
-        "core/lanes/rules.py",
+        "core/lanes/aside.py",
         "in_lane >= door.limits.sides_per_lane",
         "in_lane > door.limits.sides_per_lane",
     ),
     Fault(
         "one more side answer in all",
-        "core/lanes/rules.py",
+        "core/lanes/aside.py",
         "in_all >= door.limits.sides:",
         "in_all > door.limits.sides:",
     ),
     Fault(
         "a side answer starts in a pause",
-        "core/lanes/rules.py",
-        "        if self._holds(lane):\n            return Refusal.PAUSED\n",
-        "",
+        "core/lanes/aside.py",
+        "        return Refusal.PAUSED\n",
+        "        pass\n",
     ),
     Fault(
         "a message moved aside stays in the queue too",
-        "core/lanes/rules.py",
+        "core/lanes/aside.py",
         "rest = replace(lane, waiting=without(lane.waiting, turn.id))",
         "rest = lane",
     ),
     Fault(
         "anyone moves a message aside",
-        "core/lanes/rules.py",
-        "        elif turn.person != event.person and not event.admin:\n",
-        "        elif False:\n",
+        "core/lanes/aside.py",
+        "    elif turn.person != event.person and not event.admin:\n",
+        "    elif False:\n",
     ),
     Fault(
         "an offered message is moved aside",
-        "core/lanes/rules.py",
+        "core/lanes/aside.py",
         "if lane is None or turn is None or turn.offered_to is not None:",
         "if lane is None or turn is None:",
     ),
     Fault(
         "a message is moved aside whatever stands against it",
-        "core/lanes/rules.py",
-        "self._no_side(lane, event.can_side and _is_message(turn))",
+        "core/lanes/aside.py",
+        "hindrance(board, lane, turn, event.can_side and is_message(turn))",
         "None",
     ),
     Fault(
         "a job's turn is moved aside",
-        "core/lanes/rules.py",
-        "event.can_side and _is_message(turn)",
+        "core/lanes/aside.py",
+        "event.can_side and is_message(turn)",
         "event.can_side",
     ),
     # The draft
