@@ -25,6 +25,7 @@ from core.engines.base import ApprovalAsked, Decision
 from core.engines.base import Approvals as Mode
 from core.folders import resolved
 from core.items import Item, Take
+from core.lane_ids import channel_of
 from core.showing import Showing
 from core.store import reads, rows, web
 from core.store.errors import StoreError
@@ -136,6 +137,12 @@ class Approvals:
             log.warning("files of old approvals stay in %s: %s", self._spilled, fault.strerror)
         for left in await reads.approvals_open(self._store):
             if self._asking.set_up(left.lane):  # else it is closed once its channel is there again
+                await self._close_left(left)
+
+    async def settle_left(self, channel: str) -> None:
+        """The same for a channel that was set up only now."""
+        for left in await reads.approvals_open(self._store):
+            if channel_of(left.lane) == channel and left.id not in self._open:
                 await self._close_left(left)
 
     async def ask(

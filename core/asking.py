@@ -107,7 +107,7 @@ class Asking:
         self._new_id = new_id
         self._names = names
         self._admins = admins
-        self._starter = starter
+        self.starter = starter
         self._spilled = spilled  # folder for commands that do not fit on a card
 
     async def ask(self, row: ApprovalRow, turn: Turn) -> Asked:
@@ -181,7 +181,7 @@ class Asking:
 
     async def _needs_admin(self, turn: Turn, place: LaneRow) -> bool:
         """Whether only an admin may decide, and none takes part in the lane."""
-        if self._starter and (await begun(self._store, turn)).starter:
+        if self.starter and (await begun(self._store, turn)).starter:
             return False
         here = {place.person, *await reads.people_of_lane(self._store, place.id, LOOKED_AT)}
         return here.isdisjoint(self._admins())

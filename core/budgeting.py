@@ -158,6 +158,12 @@ class Budgeting:
                 return followed
             change = spending = None
 
+    async def renew(self, money: Money, take: Take) -> None:
+        """Go by other caps; who waits for a day is looked at anew."""
+        self.budgets.standing, self._zone = money.standing, money.zone
+        await take(Item(budget=Look()))
+        self._changed.set()
+
     # The draft
 
     def mark(self) -> int:

@@ -44,9 +44,12 @@ class Fired:
     turn: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Firing:
-    """``catch_up``: ms, of jobs that set none; ``zone``: of people who named none."""
+    """``catch_up``: ms, of jobs that set none; ``zone``: of people who named none.
+
+    Both follow the settings.
+    """
 
     store: Store
     people: People

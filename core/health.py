@@ -95,6 +95,11 @@ class Health:
 
     # Who takes a turn ---------------------------------------------------------------------
 
+    def renewed(self, engine: str) -> None:
+        """Its settings changed: it gets a new chance."""
+        self._failures.pop(engine, None)
+        self._down.pop(engine, None)
+
     def acting(self, wanted: str) -> str:
         """The engine that takes turns of ``wanted`` now."""
         return self.fallback if wanted in self._down and self._can_stand_in(wanted) else wanted

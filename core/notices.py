@@ -80,7 +80,7 @@ class Notices:
         self._store = store
         self._channel_of = channel_of
         self._clock = clock
-        self._zone = zone
+        self.zone = zone
         self._showing = Showing(store.ids, channel_of, clock, new_id)
         self._shown: dict[str, _Shown] = {}
         self._changed: dict[str, None] = {}
@@ -182,16 +182,16 @@ class Notices:
             if view.engine_pause is not None and not (here or everywhere):
                 engine, now = view.facts.engine, self._clock.now()
                 return engine_words.waiting(
-                    waiting, engine, view.engine_pause, now, self._zone, timeless=timeless
+                    waiting, engine, view.engine_pause, now, self.zone, timeless=timeless
                 )
             if Hold.ENGINE not in view.paused and not (here or everywhere):
                 now = self._clock.now()
-                until = budget_words.next_day(now, self._zone)
+                until = budget_words.next_day(now, self.zone)
                 return budget_words.waiting(
                     waiting,
                     until,
                     until if timeless else now,
-                    self._zone,
+                    self.zone,
                     all_spent=Hold.ALL_SPENT in view.paused,
                 )
             return wording.waiting_paused(waiting, here=here, everywhere=everywhere)

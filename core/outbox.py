@@ -185,12 +185,17 @@ class Outbox:
         await self._follow(old, new_chat)
         self._previews.moved(old.place)
 
-    async def restore(self) -> None:
-        """Take up what an earlier process left: pending again, in flight in doubt or uncertain."""
+    async def restore(self, channel: str = "") -> None:
+        """Take up what an earlier process left: pending again, in flight in doubt or uncertain.
+
+        With ``channel``, only of one that was not set up until now.
+        """
         again: list[Delivery] = []
         doubted: list[Delivery] = []
         written: list[Row] = []
         for delivery in await reads.deliveries_open(self._store):
+            if channel and channel_of(delivery.lane) != channel:
+                continue
             if await self._again(delivery):
                 again.append(delivery)
             elif delivery.kind is DeliveryKind.PREVIEW and await self._finds(delivery.lane):
@@ -199,7 +204,7 @@ class Outbox:
                 log.warning("delivery %d in %s is uncertain", delivery.id, delivery.lane)
                 state = DeliveryState.UNCERTAIN
                 written.append(rows.delivery_state(delivery.id, state, error="restart"))
-        again += await self._take_up_previews(written)
+        again += await self._take_up_previews(written, channel)
         answered = {one.turn for one in again if one.kind is DeliveryKind.ANSWER}
         for row in doubted:
             await self._doubt(row, row.turn in answered, written)
@@ -231,11 +236,13 @@ class Outbox:
         else:
             written.append(rows.delivery_state(row.id, DeliveryState.UNCERTAIN, error="restart"))
 
-    async def _take_up_previews(self, written: list[Row]) -> list[Delivery]:
+    async def _take_up_previews(self, written: list[Row], channel: str) -> list[Delivery]:
         """What unfinished turns show is theirs to go on with; of two of a turn only the newer."""
         removals: list[Delivery] = []
         newest: dict[int | None, Delivery] = {}
         for row in await reads.previews_open(self._store):
+            if channel and channel_of(row.lane) != channel:
+                continue
             if older := newest.get(row.turn):
                 now = self._clock.now()
                 gone = removal(self._store.ids.delivery(), older.lane, older.message_id, now)

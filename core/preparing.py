@@ -44,9 +44,12 @@ class Unworkable(Exception):
     """The turn cannot begin; the message says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Defaults:
-    """What a lane uses that sets nothing of its own."""
+    """What a lane uses that sets nothing of its own. One for the process; it follows the settings.
+
+    A turn goes by what holds when it begins.
+    """
 
     home: Path
     engine: str
@@ -82,7 +85,7 @@ class Preparing:
         hearing: Hearing | None = None,
     ) -> None:
         self._at_work = at_work
-        self._hearing = hearing
+        self.hearing = hearing  # replaced when the settings change
         self._heard: dict[str, str] = {}  # what was said in voice notes, the newest ones
         self._health = health
         self._store = store
@@ -169,12 +172,13 @@ class Preparing:
         """What is said in the turn's voice notes. Raises Unworkable where nothing else was said."""
         heard: dict[PurePosixPath, str] = {}
         why = ""
-        if self._hearing is None:
+        hearing = self.hearing
+        if hearing is None:
             return heard
         notes = [one for one in prompt.incoming(messages) if one.file.kind is FileKind.VOICE]
         for note in notes[:NOTES_MOST]:
             try:
-                heard[note.path] = await self._hear_one(self._hearing, folder, note)
+                heard[note.path] = await self._hear_one(hearing, folder, note)
             except Unheard as fault:
                 why = str(fault)
         if why and not heard and not prompt.says_more(messages):

@@ -60,6 +60,10 @@ class Questions:
         self._patience_unattended = patience_unattended
         self._open: dict[str, _Open] = {}
 
+    def renew(self, patience: float, patience_unattended: float) -> None:
+        """Wait so long from the next question on."""
+        self._patience, self._patience_unattended = patience, patience_unattended
+
     async def ask(
         self,
         turn: Turn,

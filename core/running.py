@@ -121,6 +121,10 @@ class Running:
     def steer(self, message_turn: int) -> None:
         self._beside(self._offer(message_turn), "steering of")
 
+    def may_use(self, engine: base.Engine) -> bool:
+        """Whether this turn runs on it; one that is being prepared may."""
+        return self._prepared is None or self._prepared.engine is engine
+
     # Its life -----------------------------------------------------------------------------
 
     async def live(self) -> None:

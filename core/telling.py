@@ -103,6 +103,10 @@ class Telling:
         self._receipts = receipts
         self._private = tuple(private)
 
+    def renew(self, queue_limit: int, receipts: bool) -> None:
+        """Go by these from now on."""
+        self._queue_limit, self._receipts = queue_limit, receipts
+
     # Inside a step ------------------------------------------------------------------------
 
     def of(

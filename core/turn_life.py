@@ -26,9 +26,9 @@ class TimeLimits:
     grace: float  # from a stop to the kill of the whole process tree
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TurnLife:
-    """What every turn needs; made once."""
+    """What every turn needs; made once. Its limits follow the settings, for turns that begin."""
 
     preparing: Preparing
     approvals: Approvals

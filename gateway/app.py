@@ -18,7 +18,6 @@ from channels.local.channel import LocalChannel
 from core.alarm import Alarm, SchedulerAlarm
 from core.channel import Channel, Connection
 from core.clock import Clock
-from core.commands import menu
 from core.engines.base import Engine
 from core.engines.processes import Ledger
 from core.intake import Intake
@@ -27,6 +26,7 @@ from core.people import People
 from core.showing import new_id
 from core.store import rows
 from core.store.store import Store
+from gateway.applying import Applying
 from gateway.channel_parts import lists, wanted_channels
 from gateway.config import Settings, Written
 from gateway.control import Control, listening
@@ -35,8 +35,9 @@ from gateway.housekeeping import tidy_files
 from gateway.job_parts import job_limits, zone_name
 from gateway.job_reports import JobReports
 from gateway.left import remove_left
+from gateway.listening import Listening
 from gateway.living import Living
-from gateway.opening import Platforms, load_each, offer, platforms
+from gateway.opening import load_each, platforms
 from gateway.page_address import page_address
 from gateway.parts import Parts, assemble
 from gateway.paths import DATABASE, FILES
@@ -44,6 +45,7 @@ from gateway.reports import Reports
 from gateway.settings_table import AfterCrash
 from gateway.signin_links import SigninDesk, link_of_start
 from gateway.socket_path import socket_path
+from gateway.tending import Tending
 from gateway.web.listener import TOOLS_PATH, listen
 
 if TYPE_CHECKING:
@@ -56,9 +58,7 @@ BEGIN = 5.0  # seconds a start may still take when its end was asked for already
 FLUSH = 2.5  # seconds the last answers have to leave when everything else is done
 LAND = 1.0  # seconds more for calls that are under way then
 TIDY_EVERY = 3600.0
-LISTEN_AGAIN = (1.0, 5.0, 30.0, 60.0)  # seconds after a channel broke
 LOOPBACK = "127.0.0.1"
-LISTENED_WELL = 300.0  # seconds after which a break is the first one again
 
 
 class Gateway:
@@ -152,32 +152,34 @@ class Gateway:
             await remove_left(settings.home, store)
             there = await stack.enter_async_context(platforms(named, await loaded, clock))
             local = LocalChannel(new_id, clock.now, settings.home / FILES)
-            channels: dict[str, Channel] = {
-                LOCAL: local,
-                **{name: opened.channel for name, opened in there.opened.items()},
-            }
-            engines = self._make_engines(settings, clock, StoreLedger(store))
-            for engine in engines.values():
-                stack.push_async_callback(engine.close)
+            channels: dict[str, Channel] = {LOCAL: local, **there.channels}
+            engines = dict(self._make_engines(settings, clock, StoreLedger(store)))
+            tending = Tending(engines, clock)
+            stack.push_async_callback(tending.close)
             people = People(lists(settings))
             await people.load(store)
             tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}{TOOLS_PATH}"
             alarms = self._make_alarm(), self._make_alarm()
             parts = assemble(settings, clock, store, channels, engines, people, tools_url, *alarms)
             self._intake = parts.intake
-            parts.intake.connections.update(
-                {name: Connection("connecting") for name in there.opened} | there.missing
+            connections = parts.intake.connections
+            connections.update({name: Connection("connecting") for name in there.opened})
+            connections.update(there.missing)
+            hears = Listening(there, channels, parts.here, parts.intake, connections, clock)
+            applying = Applying(
+                parts, hears, tending, self._make_engines, lambda new: wanted_channels(new), clock
             )
+            living.on_change(applying.apply)
             terminals = stack.enter_context(listening(socket_path(settings.home)))
             async with asyncio.TaskGroup() as group:
                 beside = [
                     group.create_task(parts.outbox.run(), name="outbox"),
                     group.create_task(self._tidy(store), name="housekeeping"),
                 ]
-                for engine in engines.values():
-                    beside.append(group.create_task(engine.tend(), name=f"tend {engine.name}"))
+                tending.begin(group, parts.runner.uses)
                 listeners = web, terminals, agents
-                await self._live(group, parts, living, local, there, listeners, ready)
+                await self._live(group, parts, living, local, hears, applying, listeners, ready)
+                tending.end()
                 for task in beside:
                     task.cancel()
 
@@ -187,7 +189,8 @@ class Gateway:
         parts: Parts,
         living: Living,
         local: LocalChannel,
-        there: Platforms,
+        hears: Listening,
+        applying: Applying,
         listeners: tuple[socket, socket, socket],
         ready: Callable[[], None],
     ) -> None:
@@ -228,38 +231,21 @@ class Gateway:
             ("jobs", parts.jobs.run(self._stopping)),
             ("watches", parts.watches.run(self._stopping)),
             ("local socket", control.serve(terminals)),
-            *((f"listen {c.name}", self._listen(c, parts.intake)) for c in parts.channels.values()),
-            *((f"menu of {name}", offer(name, one, menu())) for name, one in there.opened.items()),
             ("web", self._web(parts, living, local, web)),
             ("tools of agents", self._tools(parts, agents)),
             ("abilities", self._look(parts.engines)),
         ]
+        applying.tells(reports, jobs)
+        hears.begin(group)
         beside = [group.create_task(what, name=name) for name, what in work]
         self.owner_token = link_of_start(parts.store, parts.people, self._clock.now())
         ready()
         await runner
         await parts.outbox.flushed(FLUSH)
         await parts.outbox.rest(LAND)
+        hears.end()
         for task in beside:
             task.cancel()
-
-    async def _listen(self, channel: Channel, intake: Intake) -> None:
-        """The border to platforms: a channel that breaks is opened again, and stops no other."""
-        failures = 0
-        while True:
-            begun = self._clock.monotonic()
-            try:
-                await channel.listen(intake)
-                log.error("%s stopped listening by itself", channel.name)
-                why = "stopped listening; starting again"
-            except Exception as fault:
-                log.exception("%s broke", channel.name)
-                why = f"broke ({type(fault).__name__}); starting again"
-            intake.connection(channel.name, Connection(why))
-            if self._clock.monotonic() - begun > LISTENED_WELL:
-                failures = 0
-            await self._clock.sleep(LISTEN_AGAIN[min(failures, len(LISTEN_AGAIN) - 1)])
-            failures += 1
 
     async def _web(
         self, parts: Parts, living: Living, local: LocalChannel, listener: socket

@@ -15,10 +15,13 @@ from gateway.settings_table import SlackMode, TelegramMode
 def wanted_channels(settings: Settings) -> list[Wanted]:
     """The platforms that the settings name; the local channel is always there."""
     wanted = []
-    if settings.telegram_token:
+    if settings.telegram_token and (
+        settings.telegram_mode is TelegramMode.POLL or settings.telegram_webhook_secret
+    ):  # a secret that is lost must not let everybody post
         wanted.append(Wanted("telegram", _telegram_options(settings)))
     posted = settings.slack_mode is SlackMode.WEBHOOK
-    if settings.slack_bot_token and (posted or settings.slack_app_token):
+    needed = settings.slack_signing_secret if posted else settings.slack_app_token
+    if settings.slack_bot_token and needed:
         wanted.append(Wanted("slack", _slack_options(settings)))
     if settings.discord_token:
         wanted.append(Wanted("discord", _discord_options(settings)))

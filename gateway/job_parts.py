@@ -54,7 +54,7 @@ def make_jobs(basis: Basis, showing: Showing, spine: Spine, alarm: Alarm | None)
     firing = Firing(
         basis.store,
         basis.people,
-        frozenset(basis.channels),
+        basis.here,
         showing,
         basis.clock,
         basis.defaults,
@@ -64,15 +64,16 @@ def make_jobs(basis: Basis, showing: Showing, spine: Spine, alarm: Alarm | None)
     return Jobs(firing, spine, alarm or SchedulerAlarm())
 
 
-def make_watches(
-    basis: Basis, jobs: Jobs, spine: Spine, ledger: Ledger, alarm: Alarm | None
-) -> Watches:
+def make_looks(basis: Basis, ledger: Ledger) -> Looking:
     settings, home = basis.settings, basis.settings.home
-    looks = Looking(
+    return Looking(
         home,
         basis.defaults.workspace,
         PageLook(private=settings.watch_private),
         CommandLook(home, ledger, sorted(settings.engine_env)),
         FileLook((home.resolve(),), ((home / WORKSPACES).resolve(),)),
     )
+
+
+def make_watches(jobs: Jobs, spine: Spine, looks: Looking, alarm: Alarm | None) -> Watches:
     return Watches(jobs.firing, spine, jobs, looks, alarm or SchedulerAlarm())

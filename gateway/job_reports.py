@@ -29,7 +29,7 @@ from gateway.reports import instant
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobReports:
     """``take`` and ``rings``: the runner's way in and the timer; without them it is down."""
 

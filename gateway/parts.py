@@ -6,7 +6,7 @@ From settings to objects that know each other; nothing is started here. The file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from core.alarm import Alarm
 from core.approvals import Approvals
@@ -16,6 +16,7 @@ from core.engines.base import Engine
 from core.frozen import dataclass
 from core.ground import Ground, House
 from core.intake import Intake
+from core.job_tools import JobTools
 from core.jobs import Jobs
 from core.outbox import Outbox
 from core.people import People
@@ -27,11 +28,20 @@ from core.store.records import Delivery
 from core.store.store import Store
 from core.titling import Titling
 from core.tools import Tools
+from core.turn_life import TurnLife
 from core.undelivered import Undelivered
 from core.watches import Watches
+from core.watching.looks import Looking
 from gateway.config import Settings
 from gateway.engine_parts import StoreLedger
-from gateway.job_parts import job_limits, make_job_tools, make_jobs, make_watches, zone_name
+from gateway.job_parts import (
+    job_limits,
+    make_job_tools,
+    make_jobs,
+    make_looks,
+    make_watches,
+    zone_name,
+)
 from gateway.paths import OUTGOING
 from gateway.settings_table import Approvers, EngineName
 from gateway.turn_parts import (
@@ -44,6 +54,16 @@ from gateway.turn_parts import (
     make_turn_life,
     make_voices,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Parts of parts, for what changes them while they work."""
+
+    voices: Voices
+    life: TurnLife
+    job_tools: JobTools
+    looks: Looking
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +84,8 @@ class Parts:
     defaults: Defaults
     approvals: Approvals
     tools: Tools
+    here: set[str]  # channels that are set up now
+    within: Within
 
     def jobs_changed(self) -> None:
         """Somebody made a job or changed one."""
@@ -83,7 +105,8 @@ def assemble(
     watch_alarm: Alarm | None = None,
 ) -> Parts:
     """Objects that know each other; an alarm that is not given is the one of the process."""
-    basis = Basis(settings, clock, store, channels, engines, people, defaults(settings))
+    here = set(channels)
+    basis = Basis(settings, clock, store, channels, engines, people, defaults(settings), here)
     above = Above()
     outbox = make_outbox(basis, above)
     voices = make_voices(basis, outbox)
@@ -95,9 +118,11 @@ def assemble(
         store, basis.channel, voices.telling, voices.showing, outbox, voices.questions, job_tools,
         settings.home / OUTGOING, tools_url,
     )  # fmt: skip
-    runner = make_runner(basis, voices, make_turn_life(basis, outbox, voices, tools, listed))
+    life = make_turn_life(basis, outbox, voices, tools, listed)
+    runner = make_runner(basis, voices, life)
     jobs = make_jobs(basis, voices.showing, runner, alarm)
-    watches = make_watches(basis, jobs, runner, StoreLedger(store), watch_alarm)
+    looks = make_looks(basis, StoreLedger(store))
+    watches = make_watches(jobs, runner, looks, watch_alarm)
 
     def jobs_changed() -> None:
         jobs.changed()
@@ -127,6 +152,8 @@ def assemble(
         basis.defaults,
         voices.approvals,
         tools,
+        here,
+        Within(voices, life, job_tools, looks),
     )
 
 
@@ -150,21 +177,21 @@ def _make_intake(
 ) -> Intake:
     ground = Ground(
         basis.store, runner, outbox, voices.approvals, voices.questions, basis.people,
-        basis.channels, basis.clock, _house(basis), new_id, jobs_changed, runner.budgeting.seen,
-        lambda: listed.now,
+        basis.channels, basis.clock, house(basis.settings, basis.defaults, basis.engines), new_id,
+        jobs_changed, runner.budgeting.seen, lambda: listed.now,
     )  # fmt: skip
     return Intake(ground)
 
 
-def _house(basis: Basis) -> House:
-    settings = basis.settings
+def house(settings: Settings, known: Defaults, engines: Iterable[str]) -> House:
+    """The settings that intake goes by."""
     return House(
         home=settings.home,
-        engine=basis.defaults.engine,
-        engines=tuple(sorted(basis.engines)),
+        engine=known.engine,
+        engines=tuple(sorted(engines)),
         approvals=settings.approvals.value,
         busy=settings.when_busy,
-        workspace=basis.defaults.workspace,
+        workspace=known.workspace,
         zone=zone_name(settings),
         starter_approves=Approvers.STARTER is settings.approvers,
         bot_turns=settings.bot_turns.count,

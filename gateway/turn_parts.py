@@ -55,6 +55,7 @@ class Basis:
     engines: Mapping[str, Engine]
     people: People
     defaults: Defaults
+    here: set[str]  # channels that are set up now
 
     def channel(self, lane: str) -> Channel:
         return self.channels[channel_of(lane)]
@@ -136,6 +137,10 @@ def make_voices(basis: Basis, outbox: Outbox) -> Voices:
 # Working ----------------------------------------------------------------------------------
 
 
+def time_limits(settings: Settings) -> TimeLimits:
+    return TimeLimits(settings.turn_idle_timeout, settings.turn_timeout, settings.stop_grace)
+
+
 def make_turn_life(
     basis: Basis, outbox: Outbox, voices: Voices, tools: Tools, listed: PriceList
 ) -> TurnLife:
@@ -159,7 +164,7 @@ def make_turn_life(
         voices.telling,
         tools,
         clock,
-        TimeLimits(settings.turn_idle_timeout, settings.turn_timeout, settings.stop_grace),
+        time_limits(settings),
         settings.preview,
         settings.home / OUTGOING,
         health,
@@ -199,7 +204,7 @@ def make_runner(basis: Basis, voices: Voices, life: TurnLife) -> Runner:
         life,
         basis.engines,
         basis.defaults,
-        frozenset(basis.channels),
+        basis.here,
         basis.clock,
         limits(basis.settings),
         money(basis.settings),

@@ -26,7 +26,7 @@ class _TooMuch(Exception):
     """It prints more than is taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CommandLook:
     """``env``: names of variables that are handed on. ``limit``: seconds of the machine's time."""
 

@@ -23,7 +23,7 @@ class Looks(Protocol):
         """``folder``: the lane's own workspace setting, "" for none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Looking:
     home: Path
     shared: str  # the workspace of lanes that name none

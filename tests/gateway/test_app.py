@@ -22,9 +22,10 @@ from core.store import reads, rows
 from core.store.store import Store
 from core.turns import Kind, Origin, Status, Turn
 from gateway import app, config
-from gateway.app import LISTEN_AGAIN, LISTENED_WELL, Gateway
+from gateway.app import Gateway
 from gateway.cli import run
 from gateway.control import OWNER
+from gateway.listening import LISTEN_AGAIN, LISTENED_WELL
 from gateway.paths import DATABASE
 from gateway.settings_table import Settings
 from tests.fakes.engine import PuppetEngine

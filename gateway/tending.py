@@ -1,0 +1,81 @@
+"""Engines at work: looked after in a task each, exchanged when their settings change.
+
+A turn ends on the engine it began with; new turns take the new one, and the old one is closed when
+nothing runs on it any more. It must not know what an engine is made of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+
+from core.clock import Clock
+from core.engines.base import Engine
+
+log = logging.getLogger("laneway")
+
+LOOK_EVERY = 0.25  # seconds between two looks whether an old engine is still used
+
+
+class Tending:
+    """One for the process. ``engines`` are those of all parts, and kept up to date."""
+
+    def __init__(self, engines: dict[str, Engine], clock: Clock) -> None:
+        self._engines = engines
+        self._clock = clock
+        self._uses: Callable[[Engine], bool] = lambda _: False
+        self._group: asyncio.TaskGroup | None = None
+        self._tends: dict[Engine, asyncio.Task[None]] = {}
+        self._old: dict[Engine, asyncio.Task[None]] = {}
+
+    def begin(self, group: asyncio.TaskGroup, uses: Callable[[Engine], bool]) -> None:
+        """Look after all of them; ``uses`` tells whether a turn runs on an engine."""
+        self._group, self._uses = group, uses
+        for engine in self._engines.values():
+            self._tend(engine)
+
+    def end(self) -> None:
+        for task in (*self._tends.values(), *self._old.values()):
+            task.cancel()
+
+    async def close(self) -> None:
+        """End every warm process, of old engines as well."""
+        for engine in (*self._old, *reversed(self._engines.values())):
+            await engine.close()
+
+    async def renew(self, fresh: Mapping[str, Engine], names: Collection[str]) -> None:
+        """Exchange those of ``names``, add new ones and take away what is not there any more.
+
+        What of ``fresh`` is not needed is closed; nothing was started in it.
+        """
+        for name in sorted({*self._engines, *fresh}):
+            old, new = self._engines.get(name), fresh.get(name)
+            if old is not None and new is not None and name not in names:
+                await new.close()
+                continue
+            if old is not None:
+                self._retire(name, old)
+                del self._engines[name]
+            if new is not None:
+                self._engines[name] = new
+                self._tend(new)
+
+    def _tend(self, engine: Engine) -> None:
+        assert self._group is not None, "tending has begun"
+        task = self._group.create_task(engine.tend(), name=f"tend {engine.name}")
+        self._tends[engine] = task
+
+    def _retire(self, name: str, engine: Engine) -> None:
+        assert self._group is not None, "tending has begun"
+        task = self._group.create_task(self._end(engine), name=f"end of the old engine {name}")
+        self._old[engine] = task
+
+    async def _end(self, engine: Engine) -> None:
+        while self._uses(engine):
+            await self._clock.sleep(LOOK_EVERY)
+        if task := self._tends.pop(engine, None):
+            task.cancel()
+        await engine.close()
+        del self._old[engine]
+        log.info("%s: the old one has ended", engine.name)
