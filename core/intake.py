@@ -23,6 +23,7 @@ from core.ground import Ground
 from core.guard import fault_of, guarded
 from core.holding import Holding
 from core.items import Item
+from core.lane_ids import channel_of
 from core.marking import Marking
 from core.messages import (
     Address,
@@ -364,6 +365,20 @@ class Intake:
             self.ground.jobs_changed()
         if answered.answer.reload:
             await self.ground.people.load(self.ground.store)
+
+    async def on_page(self, lane: LaneRow, person: Person, name: str, args: str = "") -> str:
+        """A command that somebody gave for a lane elsewhere, on the page; its thread is told.
+
+        Returns what the command answers; "" where the thread is told by the rules alone.
+        """
+        async with self.ground.lock(channel_of(lane.id)):
+            fresh = await reads.lane(self.ground.store, lane.id) or lane
+            answer = await self._answering.answer(fresh, person, Spoken(name, args))
+            item = self._answering.pressed(f"page:{self.ground.new_id()}", fresh, answer, "")
+            await self.ground.take(item)
+        if answer.act is not None:
+            log.info("%s", answer.act.told(person.id))
+        return answer.text
 
     # Edits, presses, titles ---------------------------------------------------------------
 

@@ -29,6 +29,7 @@ _OPENS = re.compile(r"(?:https?://|mailto:)[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
 _BARE = re.compile(r"https?://[^\s\x00-\x1f\x7f<>`\"|\\\[\]]+", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
+_CODE = '<div class="code"><button type="button" class="copy small">Copy</button><pre tabindex="0"'
 _AROUND = ".,;:!?'*~"  # what follows an address belongs to the sentence around it
 
 
@@ -126,7 +127,7 @@ class _Writer:
         language = (info.split() or [""])[0]
         named_so = f' data-language="{language}"' if _LANGUAGE.fullmatch(language) else ""
         self._code = True
-        self._open(f'<pre tabindex="0"{named_so}><code>', "</code></pre>")
+        self._open(f"{_CODE}{named_so}><code>", "</code></pre></div>")
 
     def _link(self, tag: str, detail: Any) -> None:
         target = detail["dest_url"]

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from core.commands import menu
+from core.commands import COMMANDS
 from core.lane_ids import LOCAL, local_name
 from core.people import Role
 from core.store import reads, threads
@@ -59,7 +59,13 @@ async def _page(request: Request, visitor: Visitor) -> Response:
         found = await _found(site, visitor, lane)
         speaks = found is None or _may_speak(visitor, found)
     name = f"{THREAD}{secrets.token_hex(10)}"
-    commands = [{"name": name, "line": line} for name, line in menu()]
+    person = site.parts.people.person(visitor.person, visitor.name)
+    commands = [
+        {"name": one.name, "args": one.args, "line": one.line}
+        for one in COMMANDS.values()
+        if one.open_to(person)
+    ]
+    owners = [*mine(visitor), *([OWNER] if visitor.admin else [])]
     return html(
         request,
         "chat.html",
@@ -67,10 +73,16 @@ async def _page(request: Request, visitor: Visitor) -> Response:
         lane=lane or name,
         opened=bool(lane),
         speaks=speaks,
-        keys=json.dumps([key_of(one) for one in (visitor.person, *sorted(visitor.linked))]),
+        keys=json.dumps([key_of(one) for one in mine(visitor)]),
+        owners=json.dumps([key_of(one) for one in owners]),
         commands=json.dumps(commands),
         most=TEXT_MOST,
     )
+
+
+def mine(visitor: Visitor) -> tuple[str, ...]:
+    """All under which somebody is known."""
+    return (visitor.person, *sorted(visitor.linked))
 
 
 async def _threads(request: Request, visitor: Visitor) -> Response:

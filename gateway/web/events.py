@@ -25,6 +25,7 @@ from gateway.web.visitor import Visitor
 HEARTBEAT = 15.0  # seconds; also how often it is looked whether somebody may still see this
 STUCK = 30.0  # seconds after which a browser that takes nothing is gone
 _BEAT = b": still here\n\n"
+_AGAIN = b"retry: 1000\n\n"  # ms after which a browser comes back
 
 
 def routes() -> list[Route]:
@@ -72,6 +73,7 @@ class Events(Response):
     async def _send(self, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
+        await send({"type": "http.response.body", "body": _AGAIN, "more_body": True})
         while (event := await self._stream.get()) is not None:
             async with asyncio.timeout(STUCK):
                 await send({"type": "http.response.body", "body": event, "more_body": True})

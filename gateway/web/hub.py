@@ -113,6 +113,10 @@ class Hub:
         for stream in tuple(self._streams):
             stream.end()
 
+    def house_changed(self) -> None:
+        """Something that holds for all lanes is different."""
+        self._wake.set()
+
     @property
     def open_streams(self) -> int:
         return len(self._streams)

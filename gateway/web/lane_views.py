@@ -66,8 +66,7 @@ def name_of(people: People, person: str) -> str:
     """What somebody is called on the page."""
     if person == OWNER:
         return OWNER_NAME
-    known = people.name(person)
-    return known.removeprefix(WEB) if known == person else known
+    return people.name(person).removeprefix(WEB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,9 @@ class _Making:
             "turn": main.id if main else None,
             "label": main.label if main else "",
             "name": self._name(main.person if main else row.owner or row.person),
+            "owner_name": self._name(row.owner) if local else "",
             "key": key_of(main.person) if main else "",
+            "owner": key_of(row.owner) if local else "",
             "since": instant(since),
             "doing": runner.doing(row.id) if main else "",
             "place": view.place if view else 0,
