@@ -8,12 +8,15 @@ import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from core.frozen import dataclass as ours
 
+ROOT = Path(__file__).resolve().parents[2]
+LATE = {"core/engines/openai_http.py"}  # loaded with use, not by every start
 MADE: list[int] = []
 
 
@@ -165,3 +168,14 @@ class Sent:
 
 def test_a_value_survives_being_pickled() -> None:
     assert pickle.loads(pickle.dumps(Sent("a", 2))) == Sent("a", 2)
+
+
+def test_every_start_makes_its_frozen_classes_the_quick_way() -> None:
+    slow = set()
+    for folder in ("core", "gateway"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            makes_some = "\n@dataclass(frozen=True, slots=True" in text
+            if makes_some and "\nfrom core.frozen import dataclass\n" not in text:
+                slow.add(path.relative_to(ROOT).as_posix())
+    assert slow == LATE
