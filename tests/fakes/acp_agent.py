@@ -23,6 +23,7 @@ pieces, N being the number of earlier turns of the session:
     /env                 its environment's names, JSON  /env NAME          one value
     /mode  /cwd  /turns  /pid                           what it is asked for
     /stop-reason WORD    ends the turn with this reason
+    /refuse-old          ends it with *refusal*, but in a conversation without earlier turns
     /crash [CODE]        exits at once                  /exit-after [CODE] exits after the answer
     /kill                SIGKILL to itself              /error MESSAGE     a JSON-RPC error
     /big KB              a piece of that size           /line BYTES        a tool update, one line

@@ -138,6 +138,8 @@ class Turn:
                 if self.cancelled.is_set() and not self.deaf:
                     raise CancelledTurn
                 self.do(line)
+                if self.reason == "refusal":
+                    break
             result["stopReason"] = self.reason
         except CancelledTurn:
             result["stopReason"] = "cancelled"
@@ -298,6 +300,7 @@ class Turn:
 
     def total(self, argument: str, used: int = 0) -> None:
         self.state["cost"] = float(argument)
+        self.agent.save(self.session)  # what was paid for is kept, also if the turn is not
         cost = {"amount": self.state["cost"], "currency": "USD"}
         self.update("usage_update", used=used, size=200_000, cost=cost)
 
@@ -319,6 +322,10 @@ class Turn:
 
     def stop_reason(self, word: str) -> None:
         self.reason = word
+
+    def refuse_old(self, _: str) -> None:
+        if self.state["turns"]:
+            self.reason = "refusal"
 
     def fail(self, message: str) -> None:
         raise Failed(-32000, message or "scripted error")
@@ -408,6 +415,7 @@ DIRECTIVES: dict[str, Callable[[Turn, str], None]] = {
     "/turns": lambda turn, _: turn.say(str(len(turn.state["turns"]))),
     "/pid": lambda turn, _: turn.say(str(os.getpid())),
     "/stop-reason": Turn.stop_reason,
+    "/refuse-old": Turn.refuse_old,
     "/crash": lambda turn, code: os._exit(int(code or 70)),
     "/kill": lambda turn, _: os.kill(os.getpid(), signal.SIGKILL),
     "/exit-after": Turn.exit_after,
