@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from core.store import web
+from core.store import jobs, web
 from core.store.web import Act
 from gateway.web.access import Bad, api, page
 from gateway.web.naming import name_of
@@ -66,9 +67,10 @@ async def _page(request: Request, visitor: Visitor) -> Response:
     found = await web.acts(site.parts.store, before, SHOWN + 1, person, act)
     zone = zone_of(site, visitor)
     people, kinds = await web.actors(site.parts.store)
+    acts = await _acts(site, found[:SHOWN], zone)
     return html(
         request, "audit.html", visitor,
-        acts=[_shown(site, one, zone) for one in found[:SHOWN]],
+        acts=acts,
         older=found[SHOWN - 1].id if len(found) > SHOWN else None,
         first=before == NEWEST, person=person, act=act, zone=zone,
         people=sorted(((one, _who(site, one)) for one in people), key=lambda pair: pair[1].lower()),
@@ -83,7 +85,7 @@ async def _list(request: Request, visitor: Visitor) -> Response:
     zone = zone_of(site, visitor)
     return JSONResponse(
         {
-            "acts": [_shown(site, one, zone) for one in found[:SHOWN]],
+            "acts": await _acts(site, found[:SHOWN], zone),
             "older": found[SHOWN - 1].id if len(found) > SHOWN else None,
         }
     )
@@ -98,7 +100,15 @@ def _asked(request: Request) -> tuple[str, str, int]:
     return query.get("person", ""), query.get("act", ""), int(before or NEWEST)
 
 
-def _shown(site: Site, one: Act, zone: str) -> Json:
+async def _acts(site: Site, found: Sequence[Act], zone: str) -> list[Json]:
+    """With the names of the threads and people that they are about."""
+    lanes = await jobs.lanes(site.parts.store, {one.about for one in found if one.about})
+    titles = {lane.id: lane.title for lane in lanes.values() if lane.title}
+    return [_shown(site, one, zone, titles) for one in found]
+
+
+def _shown(site: Site, one: Act, zone: str, titles: Mapping[str, str]) -> Json:
+    about = name_of(site, one.about) if ":" in one.about else one.about
     return {
         "id": one.id,
         "at": iso(one.at, zone),
@@ -108,7 +118,7 @@ def _shown(site: Site, one: Act, zone: str) -> Json:
         "act": one.act,
         "words": WORDS.get(one.act, one.act),
         "about": one.about,
-        "about_name": name_of(site, one.about) if ":" in one.about else one.about,
+        "about_name": titles.get(one.about, about),
         "detail": one.detail,
     }
 

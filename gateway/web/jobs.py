@@ -6,7 +6,8 @@ the shell uses too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from starlette.requests import Request
@@ -131,7 +132,7 @@ def _shown(site: Site, visitor: Visitor, job: Job, lane: LaneRow | None) -> Json
         "ended": job.state.ended,
         "name": name_of(site, job.person),
         "mine": visitor.is_me(job.person),
-        "coming": [{"at": iso(at, zone), "said": said(at, zone, now)} for at in found],
+        "coming": _coming(found, zone, now),
         "last_said": said(job.last_due, zone, now) if job.last_due else "",
         "until_said": said(job.until, zone, now) if job.until else "",
         "waits": job.turn is None and job.asked_at is not None,
@@ -140,6 +141,12 @@ def _shown(site: Site, visitor: Visitor, job: Job, lane: LaneRow | None) -> Json
         "manner": watch_words.manner(job) if job.what else job_words.manner(job, late),
         "verbs": verbs(job),
     }
+
+
+def _coming(found: Sequence[int], zone: str, now: int) -> list[Json]:
+    """The next instants; with seconds where several lie in a minute."""
+    exact = any(after - before < 60_000 for before, after in pairwise(found))
+    return [{"at": iso(at, zone), "said": said(at, zone, now, exact=exact)} for at in found]
 
 
 def tone(result: str) -> str:
@@ -219,7 +226,7 @@ async def _when(request: Request, visitor: Visitor) -> Response:
     until = getattr(wanted, "until", None)
     return JSONResponse(
         {
-            "coming": [{"at": iso(at, zone), "said": said(at, zone, now)} for at in found],
+            "coming": _coming(found, zone, now),
             "until": said(until, zone, now) if until else "",
             "once": wanted.plan.once,
             "zone": zone,

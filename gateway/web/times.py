@@ -29,10 +29,10 @@ def iso(at: int | None, zone: str = "UTC") -> str | None:
     return _local(at, zone).isoformat(timespec="seconds")
 
 
-def said(at: int, zone: str, now: int) -> str:
-    """``today 09:00``, ``Tue 9 Feb, 09:00``, ``9 Feb 2025, 09:00``."""
+def said(at: int, zone: str, now: int, *, exact: bool = False) -> str:
+    """``today 09:00``, ``Tue 9 Feb, 09:00``, ``9 Feb 2025, 09:00``; ``exact`` with seconds."""
     local, today = _local(at, zone), _local(now, zone)
-    clock = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"
+    clock = f"{local:%H:%M:%S}" if exact else f"{local:%H:%M}"
     days = (local.date() - today.date()) // timedelta(days=1)
     if days in (-1, 0, 1):
         return f"{('yesterday', 'today', 'tomorrow')[days + 1]} {clock}"
