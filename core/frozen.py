@@ -10,10 +10,13 @@ text for the three that must be quick, and fields are set through their slots. A
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass"]
+
+Fields = tuple[Field[Any], ...]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -28,9 +31,10 @@ else:
 def _made(cls: Any, kw_only: bool) -> Any:
     cls.__doc__ = cls.__doc__ or cls.__name__  # or one is written, from a signature
     cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    made = fields(cls)
     scope: dict[str, Any] = {"__name__": cls.__module__}
-    exec("\n".join((*_init(cls, scope), *_same(cls))), scope)  # names of fields only
-    taken = {f.name: f.type for f in fields(cls) if f.init}
+    exec("\n".join((*_init(cls, made, scope), *_same(made))), scope)  # names of fields only
+    taken = {f.name: f.type for f in made if f.init}
     scope["__init__"].__annotations__ = taken | {"return": None}
     for name in ("__init__", "__eq__", "__hash__"):
         scope[name].__qualname__ = f"{cls.__qualname__}.{name}"  # which wrong calls are told by
@@ -42,12 +46,12 @@ def _made(cls: Any, kw_only: bool) -> Any:
     return cls
 
 
-def _init(cls: Any, scope: dict[str, Any]) -> list[str]:
+def _init(cls: Any, made: Fields, scope: dict[str, Any]) -> list[str]:
     """The lines of ``__init__``; what they use goes into ``scope``."""
     plain: list[str] = []
     named: list[str] = []
     body: list[str] = []
-    for f in fields(cls):
+    for f in made:
         name, value = f.name, f.name
         default = ""
         if f.default is not MISSING:
@@ -72,10 +76,10 @@ def _init(cls: Any, scope: dict[str, Any]) -> list[str]:
     return [f"def __init__({taken}):", *(body or [" pass"])]
 
 
-def _same(cls: Any) -> list[str]:
+def _same(made: Fields) -> list[str]:
     """The lines of ``__eq__`` and ``__hash__``."""
-    compared = [f for f in fields(cls) if f.compare]
-    hashed = [f for f in fields(cls) if (f.compare if f.hash is None else f.hash)]
+    compared = [f for f in made if f.compare]
+    hashed = [f for f in made if (f.compare if f.hash is None else f.hash)]
     return [
         "def __eq__(self, other):",
         " if other.__class__ is self.__class__:",
@@ -86,7 +90,7 @@ def _same(cls: Any) -> list[str]:
     ]
 
 
-def _tuple(owner: str, some: list[Field[Any]]) -> str:
+def _tuple(owner: str, some: Iterable[Field[Any]]) -> str:
     return "(" + "".join(f"{owner}.{f.name}, " for f in some) + ")"
 
 
