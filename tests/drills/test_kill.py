@@ -58,7 +58,7 @@ class Drill:
         await self.gateway.start()
         for platform in self.platforms.values():
             await self.meet(platform)
-        await self.waking.begin()
+        await self.waking.begin(self.home)
 
     async def meet(self, platform: Platform) -> None:
         await until(lambda: platform.connected)

@@ -48,19 +48,23 @@ class Waking:
         self.platforms[place.platform].say(place, text)
         await until(lambda: len([one for one in self._texts(place) if answer in one]) > before)
 
-    async def begin(self) -> None:
-        """One after another, so that it is known which number each has; the watch is the last."""
+    async def begin(self, home: Path) -> None:
+        """One after another, so that it is known which number each has; the watch is the last.
+
+        It has looked before anything is written: what it sees first is no change.
+        """
         for place in self.places:
             await self._say(place, f"!every {PERIOD // 1000}s : tick", "is set")
         watch = f'!watch file "{self._file}" changed every 1s each time : read'
         await self._say(self.places[0], watch, "is set")
+        await until(lambda: _rows(home, "SELECT job FROM watches"))
 
     async def write(self) -> None:
         """A line now and then, until cancelled."""
         for self._lines in count(1):
             with self._file.open("a") as file:
                 file.write(f"line {self._lines}\n")
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.7)  # what is shown of one change is 40 lines
 
     async def end(self, home: Path) -> None:
         """The last line is found, then nothing fires any more and all runs are over."""
@@ -72,7 +76,8 @@ class Waking:
     def check(self, home: Path) -> str:
         """Each moment and each line once; what was counted."""
         lines = Counter(_found(home))
-        assert set(lines) == set(range(1, self._lines + 1)), "lines were not seen"
+        missing = set(range(1, self._lines + 1)) - set(lines)
+        assert not missing, f"of {self._lines} lines these were not seen: {sorted(missing)}"
         assert max(lines.values()) == 1, f"lines were seen twice: {lines}"
         states: Counter[str] = Counter()
         for ident, place in enumerate(self.places, 1):
