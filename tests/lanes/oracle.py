@@ -84,6 +84,8 @@ def _could_start(world: World, head: Turn, mains: list[Turn]) -> bool:
     facts = world.facts.get(head.lane, LaneFacts())
     if facts.engine in world.paused_engines or len(slots) >= limits.running:
         return False
+    if world.spent_by.everybody or head.person in world.spent_by.people:
+        return False
     jobs = [turn for turn in slots if turn.origin.job]
     if head.origin.job:
         if len(jobs) >= max(1, limits.running // 2):

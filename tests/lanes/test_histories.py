@@ -270,6 +270,24 @@ class Histories(RuleBasedStateMachine):
         self.world.resume(**scope)
         self.check()
 
+    @rule(spent=st.sets(people, max_size=2), everybody=rarely)
+    def spend(self, spent: set[str], everybody: bool) -> None:
+        """A day is spent, or a new one begins: what runs of these is told to end, once."""
+        told = {turn for turn in self.world.engines if self.world.saved[turn].stop is not None}
+        self.world.spend(*spent, everybody=everybody)
+        for turn in self.world.engines.values():
+            theirs = everybody or turn.person in spent
+            on_its_way = turn.kind is not Kind.SIDE and (
+                self.world.status(turn.id) is Status.STARTING
+            )
+            ended = turn.id in self.world.cancels
+            under_way = self.world.status(turn.id) in (Status.STARTING, Status.RUNNING)
+            if turn.id not in self.world.started:
+                assert ended is (theirs and under_way and not on_its_way and turn.id not in told), (
+                    "stopped for somebody else's money, or not at all"
+                )
+        self.check()
+
     @rule(running=st.integers(1, 4), per_person=st.integers(1, 3))
     def limit(self, running: int, per_person: int) -> None:
         self.world.limit(running=running, per_person=per_person)
@@ -307,6 +325,7 @@ class Histories(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         world = self.world
+        world.spend()
         for scope in SCOPES:
             world.resume(**scope)
         for _ in range(3 * len(world.saved) + 3):

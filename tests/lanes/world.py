@@ -23,6 +23,7 @@ from core.turns import (
     Cancel,
     Command,
     Configured,
+    DaySpent,
     DrainAsked,
     DrainEnded,
     DropAsked,
@@ -94,6 +95,7 @@ class World:
         self.paused_all = False
         self.paused_engines: set[str] = set()
         self.draining = False
+        self.spent_by = DaySpent()  # who has to wait for the next day
         self.engines: dict[int, Turn] = {}  # started and not gone
         self.prompts: set[int] = set()  # turns whose engine has got the prompt
         self.cancelled: set[int] = set()  # engines told to end
@@ -129,6 +131,7 @@ class World:
         self.engines, self.prompts, self.cancelled = {}, set(), set()
         self.folders, self.asking = {}, Counter()
         self.draining = False
+        self.lanes.handle(self.spent_by)  # worked out from what is stored, before anything starts
         unfinished = [turn for _, turn in sorted(self.saved.items()) if not turn.status.over]
         self.out = self.lanes.restore(
             unfinished,
@@ -278,6 +281,11 @@ class World:
         self.paused_engines -= {engine}
         self.paused_all &= bool(lane or engine)
         self.send(ResumeAsked(lane, engine, self.facts.get(lane, LaneFacts())))
+
+    def spend(self, *people: str, everybody: bool = False) -> None:
+        """These have spent the day, and nobody else."""
+        self.spent_by = DaySpent(frozenset(people), everybody)
+        self.send(self.spent_by)
 
     def limit(self, **limits: int) -> None:
         self.limits = replace(self.limits, **limits)
