@@ -144,7 +144,7 @@ class TestSources:
     @pytest.mark.parametrize("name", ["HOME", "WEB_HOST", "WEB_PORT"])
     async def test_what_a_start_needs_cannot_be_saved(self, page: Page, name: str) -> None:
         ana = await page.signed_in("ana@example.org")
-        answer = await save(ana, **{name: "1234"})
+        answer = await save(ana, None, **{name: "1234"})
         assert answer.status_code == 422
         assert "before the start" in answer.json()["wrong"][f"LANEWAY_{name}"]
 
