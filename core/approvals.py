@@ -159,7 +159,8 @@ class Approvals:
         A rule holds for the folder it was given for: the same words mean something else in another.
         """
         code = command_hash(engine, asked.tool, asked.command)
-        if mode is Mode.FULL or (mode is Mode.AUTO and asked.safe and turn.origin.attended):
+        how = await begun(self._store, turn)
+        if mode is Mode.FULL or (mode is Mode.AUTO and asked.safe and how.asked):
             decided(Decision.ALLOW)
             return
         folder = str(await asyncio.to_thread(resolved, workspace))

@@ -99,7 +99,8 @@ class JobTools:
             if known is not None:
                 return f"It was set up before. {self._told(known)}"
             wanted = await self._wanted(turn, read)
-            if self.limits.agents_ask or not turn.origin.attended or _reaches(wanted):
+            unasked = not (await begun(self.store, turn)).asked
+            if self.limits.agents_ask or unasked or _reaches(wanted):
                 if await confirm(self._question(turn, wanted), (YES, NO)) != YES:
                     raise BadCall("Nobody agreed to it, so nothing was set up.")
                 wanted = await self._wanted(turn, read)  # times that count from now

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from core import inside, prompt, wording
 from core.at_work import AtWork
+from core.attending import begun
 from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimited, SendError
 from core.clock import Clock
 from core.earlier import said_before
@@ -124,7 +125,7 @@ class Preparing:
             prompt=asked,
             session=session,
             attachments=files,
-            approvals=self._approvals(lane, turn),
+            approvals=await self._approvals(lane, turn),
             model=lane.model if own else "",
             effort=lane.effort if own else "",
             read_only=turn.kind is Kind.SIDE,
@@ -140,10 +141,12 @@ class Preparing:
             return Usage()
         return Usage(stored.tokens_in or 0, stored.tokens_out or 0, stored.cost)
 
-    def _approvals(self, lane: LaneRow, turn: Turn) -> Approvals:
+    async def _approvals(self, lane: LaneRow, turn: Turn) -> Approvals:
         """The lane's mode. Where nobody attends, the engine lets nothing pass by itself."""
         mode = Approvals(lane.approvals) if lane.approvals else self._defaults.approvals
-        return Approvals.ASK if mode is Approvals.AUTO and not turn.origin.attended else mode
+        if mode is Approvals.AUTO and not (await begun(self._store, turn)).asked:
+            return Approvals.ASK
+        return mode
 
     async def _with_earlier(
         self, channel: Channel, lane: LaneRow, messages: Sequence[MessageRow], asked: str

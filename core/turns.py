@@ -24,11 +24,6 @@ class Origin(StrEnum):
     def job(self) -> bool:
         return self in (Origin.SCHEDULE, Origin.WAKEUP, Origin.WATCH)
 
-    @property
-    def attended(self) -> bool:
-        """Whether a person has just asked for it. What goes on after a cut may be a job's run."""
-        return not self.job and self is not Origin.CONTINUE
-
 
 class Kind(StrEnum):
     MAIN = "main"

@@ -12,7 +12,7 @@ import pytest
 from core import cards
 from core.attending import begun
 from core.channel import Refused, Send, SendFile
-from core.engines.base import ApprovalAsked, Decision, Finished, Started
+from core.engines.base import ApprovalAsked, Approvals, Decision, Finished, Started
 from core.messages import Address, Press
 from core.showing import Action
 from core.store import jobs, reads, rows
@@ -234,22 +234,30 @@ async def goes_on(scene: Scene, number: int, by: str) -> PuppetRun:
 
 
 @pytest.mark.parametrize(
-    ("origin", "by", "waits", "ben", "copies"),
-    [
-        (Origin.SCHEDULE, "", 12 * HOURS, False, True),  # nobody attends it, as before the cut
-        (Origin.WATCH, "", 12 * HOURS, False, True),
-        (Origin.SCHEDULE, BEN, 15 * MINUTES, True, False),  # it is his from now on
-        (Origin.WATCH, CHIEFS[0], 15 * MINUTES, False, False),  # the chief's, not Ben's
-        (Origin.PERSON, "", 15 * MINUTES, True, False),
-        (Origin.PERSON, CHIEFS[0], 15 * MINUTES, True, False),
+    ("origin", "by", "waits", "ben", "copies", "mode"),
+    [  # nobody attends the first two, as before the cut; the third is Ben's from now on
+        (Origin.SCHEDULE, "", 12 * HOURS, False, True, Approvals.ASK),
+        (Origin.WATCH, "", 12 * HOURS, False, True, Approvals.ASK),
+        (Origin.SCHEDULE, BEN, 15 * MINUTES, True, False, Approvals.AUTO),
+        (Origin.WATCH, CHIEFS[0], 15 * MINUTES, False, False, Approvals.AUTO),  # the chief's
+        (Origin.PERSON, "", 15 * MINUTES, True, False, Approvals.ASK),  # asked, but not just now
+        (Origin.PERSON, CHIEFS[0], 15 * MINUTES, True, False, Approvals.AUTO),
     ],
 )
 async def test_what_goes_on_after_a_cut_is_attended_by_who_pressed_or_else_as_before(
-    tmp_path: Path, origin: Origin, by: str, waits: int, ben: bool, copies: bool
+    tmp_path: Path,
+    origin: Origin,
+    by: str,
+    waits: int,
+    ben: bool,
+    copies: bool,
+    mode: Approvals,
 ) -> None:
     async with scene_of(tmp_path, approvers="starter") as scene:
         await known(scene, *CHIEFS)
+        await scene.says("/approvals auto", HERE, CHIEFS[0])
         run = await goes_on(scene, await cut_off(scene, origin), by)
+        assert run.request.approvals is mode
         run.say(Started("s"), ApprovalAsked("q", "shell", "rm -r build"))
         await scene.until(lambda: HERE in open_cards(scene))
         await scene.until(lambda: open_cards(scene) == [HERE, *(CHATS if copies else ())])
