@@ -25,6 +25,7 @@ MEASURES = (
     footprint.idle_cpu,
     footprint.known_lanes,
     jobs.many_jobs,
+    jobs.job_accuracy,
     jobs.year_of_jobs,
     engines.engine_programs,
 )

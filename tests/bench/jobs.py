@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +16,14 @@ import psutil
 from core.messages import Address
 from core.store import jobs as stored
 from core.store import rows
-from tests.bench.house import show
+from gateway.paths import DATABASE
+from tests.bench.house import gateway, quantile, server, show
 from tests.fakes.clock import FakeClock
 from tests.jobs.scene import jobs_in
 from tests.jobs.year import live
 
 JOBS, DUE = 10_000, 1_000
+WAKE_UPS = 100
 
 
 async def many_jobs() -> None:
@@ -61,6 +65,36 @@ async def many_jobs() -> None:
     show(f"memory for {JOBS:,} jobs that wait", f"{rest / 2**20:.1f} MiB", "1 MiB", rest < 2**20)
     show(f"{DUE:,} jobs due at once, all claimed", f"{took:.2f} s", "2 s", took < 2)
     show("the longest stall meanwhile", f"{max(gaps) * 1000:.0f} ms", "50 ms", max(gaps) < 0.05)
+
+
+async def job_accuracy() -> None:
+    """How late jobs fire, by the clock of the machine: until claimed, and until the prompt leaves.
+
+    They are spread over some seconds; nothing else goes on.
+    """
+    people = [700_100_000 + number for number in range(WAKE_UPS)]
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        members = ",".join(f"telegram:{person}" for person in people)
+        async with server() as bot, gateway(home, bot.url, LANEWAY_MEMBERS=members) as engine:
+            for number, person in enumerate(people):
+                await bot.say(f"/in {5 + number % 7}s : wake up {number}", user=person, chat=person)
+                await asyncio.sleep(0.05)
+            while len(engine.prompted) < WAKE_UPS:
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(1)
+        with closing(sqlite3.connect(home / DATABASE)) as database:
+            claimed, prompted = zip(
+                *database.execute(
+                    "SELECT f.at - f.due, t.started_at - f.due FROM firings f"
+                    " JOIN turns t ON t.id = f.turn"
+                ).fetchall(),
+                strict=True,
+            )
+    for name, late in (("claimed", claimed), ("at its agent", prompted)):
+        p50, p99 = quantile(list(late), 0.5), quantile(list(late), 0.99)
+        told = f"{p50:.0f} / {p99:.0f} ms"
+        show(f"how late a job is {name}, p50 / p99", told, "50 ms at p99", p99 < 50)
 
 
 async def year_of_jobs() -> None:

@@ -94,7 +94,7 @@ def draw(dice: random.Random, days: int) -> Due:
             day = _moment(anchor).date() + timedelta(days=dice.randrange(2, max(days, 4)))
             return Due(f"{day} {clock:%H:%M}", zone, anchor, clock, once=day)
         case _:
-            hours = dice.choice((7, 24, 36, 24 * 9))
+            hours = dice.choice((24, 24, 31, 24 * 9, 24 * 30))
             return Due(f"every {hours}h", zone, anchor, period=hours * HOUR)
 
 
