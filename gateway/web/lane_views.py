@@ -139,6 +139,7 @@ class _Making:
             "command": command[:COMMAND_SHOWN],
             "whole": len(command) <= COMMAND_SHOWN,
             "turn": row.turn,
+            "asked": instant(row.asked_at),
             "until": instant(row.expires_at),
         }
 

@@ -34,6 +34,7 @@ export class Composer {
     addEventListener("online", () => this.flush());
     this.grow();
     this.showUnsent();
+    if (matchMedia("(pointer: fine)").matches) this.text.focus();  // on a phone it would open the keyboard
   }
 
   /** The thread was shown whole: what is not in it stands below it. */
