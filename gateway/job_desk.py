@@ -26,6 +26,7 @@ from core.watch_asking import AskedWatch
 from core.when import BadWhen, following
 
 NEXT = 3  # firings that are shown
+OFTEN = ("every", "each", "daily", "monthly")  # words that begin how often a watch looks
 SKIP = "skip"  # for what was missed
 
 
@@ -48,13 +49,15 @@ class Wish:
     @property
     def head(self) -> str:
         """The same as it is written in a chat, in front of the colon."""
-        until = self.until.strip()
+        until, when = self.until.strip(), self.when.strip()
+        if self.watch and when and when.split()[0].lower() not in OFTEN:
+            when = f"every {when}"
         if until and until.split()[0].lower() not in ("until", "for"):
             until = f"for {until}" if job_asking.is_span(until) else f"until {until}"
         late = self.catch_up.strip()
         parts = (
             self.watch,
-            self.when,
+            when,
             until,
             "each time" if self.each_time else "",
             ("skip missed" if late.lower() == SKIP else f"catch up {late}") if late else "",
