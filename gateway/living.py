@@ -27,6 +27,7 @@ from gateway.settings_table import Applies, Setting, table
 
 log = logging.getLogger("laneway")
 
+SAVED = "setting.saved"  # the act
 ACTS_LOOKED = 500  # of the audit, for who removed what
 SHOWN_MOST = 200  # characters of a value in the audit
 
@@ -198,7 +199,7 @@ class Living:
         if row is not None:
             value = shown(self._rows[name], self.saved.values.get(name, ""))
             return Clash(name, row.saved_by, row.saved_at, value, revision)
-        for act in await web.acts(self._store, 2**62, ACTS_LOOKED):
+        for act in await web.acts(self._store, 2**62, ACTS_LOOKED, act=SAVED):
             if act.about == name:
                 return Clash(name, act.person, act.at, None, revision)
         return Clash(name, "", 0, None, revision)
@@ -246,7 +247,7 @@ class Living:
                 found.append(saved.row_of(setting, change.value, self.keys, now, by))
             else:
                 found.append(rows.remove_setting(name))
-            found.append(web.act(now, by, "setting.saved", name, self._told(setting, change)))
+            found.append(web.act(now, by, SAVED, name, self._told(setting, change)))
         if wanted.settings.admin_emails and not self.settings.admin_emails:
             found.append(web.remove_signins_of(OWNER))  # an admin has a mailbox now
         return found

@@ -28,7 +28,7 @@ class Applies(StrEnum):
     """When a saved value takes effect in a gateway that runs."""
 
     AT_ONCE = "at once"
-    RECONNECTS = "at once: the channel connects anew"
+    RECONNECTS = "at once, with a new connection"
     RELOADS = "from the next turn of the engine"
     NEXT_START = "at the next start"
     ENVIRONMENT = "only set in the environment or .env"

@@ -13,15 +13,34 @@ import pytest_asyncio
 from core.store import web
 from gateway.editors import Kind, kind_of
 from gateway.keys import KEY_FILE
+from gateway.living import Change
 from gateway.settings_table import Applies, table
 from tests.web.site import OWNER, Page
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 SECRET = "xoxb-this-is-never-seen"
 API = "/api/settings"
+EARLIER = [0]  # the last act before a test
 
 
-@pytest_asyncio.fixture
-async def page(tmp_path: Path) -> AsyncIterator[Page]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+    async with Page(tmp_path_factory.mktemp("settings")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(shared: Page) -> Page:
+    """A gateway in which nothing is saved and nothing was done yet."""
+    living = shared.site.living
+    await living.save({name: Change(None, living.revision(name)) for name in living.saved.rows}, "")
+    EARLIER[0] = max([act.id for act in await web.acts(shared.site.parts.store, 2**62, 1)] or [0])
+    return shared
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def own(tmp_path: Path) -> AsyncIterator[Page]:
+    """One that is started with other things around it."""
     async with Page(tmp_path) as running:
         yield running
 
@@ -46,7 +65,8 @@ async def save(browser: httpx.AsyncClient, based: int | None = None, **more: Any
 
 
 async def audit(page: Page) -> list[web.Act]:
-    return await web.acts(page.site.parts.store, 2**62, 100)
+    found = await web.acts(page.site.parts.store, 2**62, 100)
+    return [act for act in found if act.id > EARLIER[0]]
 
 
 async def test_every_setting_has_a_name_a_meaning_a_source_and_an_editor(page: Page) -> None:
@@ -111,15 +131,15 @@ class TestSources:
         assert answer.status_code == 422
         assert "set in the environment" in answer.json()["wrong"]["LANEWAY_STOP_GRACE"]
 
-    async def test_what_was_saved_waits_below_the_environment(self, page: Page) -> None:
-        ana = await page.signed_in("ana@example.org")
+    async def test_what_was_saved_waits_below_the_environment(self, own: Page) -> None:
+        ana = await own.signed_in("ana@example.org")
         await save(ana, QUEUE_LIMIT="7")
-        await page.stop()
-        page.settings["LANEWAY_QUEUE_LIMIT"] = "5"
-        await page.start()
-        ana = await page.signed_in("ana@example.org")
+        await own.stop()
+        own.settings["LANEWAY_QUEUE_LIMIT"] = "5"
+        await own.start()
+        ana = await own.signed_in("ana@example.org")
         row = (await rows(ana))["LANEWAY_QUEUE_LIMIT"]
-        assert page.site.settings.queue_limit == 5
+        assert own.site.settings.queue_limit == 5
         assert (row["fixed"], row["given"]["value"], row["value"]) == (True, "5", "7")
         assert (await save(ana, QUEUE_LIMIT=None)).status_code == 200
 
@@ -220,20 +240,20 @@ class TestSecrets:
 
     @pytest.mark.parametrize("key", [b"x" * 32, None, b"short"])
     async def test_with_another_key_file_it_counts_as_not_set_and_the_gateway_starts(
-        self, page: Page, key: bytes | None, caplog: pytest.LogCaptureFixture
+        self, own: Page, key: bytes | None, caplog: pytest.LogCaptureFixture
     ) -> None:
-        ana = await page.signed_in("ana@example.org")
+        ana = await own.signed_in("ana@example.org")
         await save(ana, METRICS_TOKEN=SECRET, QUEUE_LIMIT="7")
-        await page.stop()
-        path = page.home / KEY_FILE
+        await own.stop()
+        path = own.home / KEY_FILE
         path.unlink()
         if key:
             path.write_bytes(key)
-        await page.start()
-        assert not page.site.settings.metrics_token
-        assert page.site.settings.queue_limit == 7
+        await own.start()
+        assert not own.site.settings.metrics_token
+        assert own.site.settings.queue_limit == 7
         assert "LANEWAY_METRICS_TOKEN was sealed with another key" in caplog.text
-        ana = await page.signed_in("ana@example.org")
+        ana = await own.signed_in("ana@example.org")
         said = (await ana.get(API)).json()
         assert any("LANEWAY_METRICS_TOKEN" in problem for problem in said["problems"])
         assert (await rows(ana))["LANEWAY_METRICS_TOKEN"]["problem"]
@@ -242,21 +262,21 @@ class TestSecrets:
             assert "cannot be kept safe" in answer.json()["wrong"]["LANEWAY_METRICS_TOKEN"]
         else:
             assert answer.status_code == 200
-            assert page.site.settings.metrics_token.reveal() == "another-one"
-            assert page.site.living.problems() == []
+            assert own.site.settings.metrics_token.reveal() == "another-one"
+            assert own.site.living.problems() == []
 
-    async def test_one_of_another_setting_is_not_taken_for_it(self, page: Page) -> None:
+    async def test_one_of_another_setting_is_not_taken_for_it(self, own: Page) -> None:
         """A sealed value that was moved to another row opens nothing."""
-        ana = await page.signed_in("ana@example.org")
+        ana = await own.signed_in("ana@example.org")
         await save(ana, METRICS_TOKEN=SECRET)
-        await page.site.parts.store.save(
+        await own.site.parts.store.save(
             ("setting.save", {"name": "LANEWAY_TRANSCRIBE_API_KEY", "at": 5, "by": "web:eve",
-             "value": page.site.living.saved.rows["LANEWAY_METRICS_TOKEN"].value})
+             "value": own.site.living.saved.rows["LANEWAY_METRICS_TOKEN"].value})
         )  # fmt: skip
-        await page.stop()
-        await page.start()
-        assert not page.site.settings.transcribe_api_key
-        assert page.site.settings.metrics_token
+        await own.stop()
+        await own.start()
+        assert not own.site.settings.transcribe_api_key
+        assert own.site.settings.metrics_token
 
 
 class TestSeveralAdmins:
@@ -321,18 +341,18 @@ class TestLockingOut:
 
 
 async def test_a_saved_value_that_cannot_be_read_any_more_stops_no_start(
-    page: Page, caplog: pytest.LogCaptureFixture
+    own: Page, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await page.site.parts.store.save(
+    await own.site.parts.store.save(
         ("setting.save", {"name": "LANEWAY_MAX_TURNS", "value": "lots", "at": 5, "by": "web:x"}),
         ("setting.save", {"name": "LANEWAY_OF_LATER", "value": "1", "at": 5, "by": "web:x"}),
         ("setting.save", {"name": "LANEWAY_SLACK_APP_TOKEN", "value": "x", "at": 5, "by": "web:x"}),
     )
-    await page.stop()
-    await page.start()
-    assert page.site.settings.max_turns == 8
-    assert not page.site.settings.slack_app_token
-    problems = "\n".join(page.site.living.problems())
+    await own.stop()
+    await own.start()
+    assert own.site.settings.max_turns == 8
+    assert not own.site.settings.slack_app_token
+    problems = "\n".join(own.site.living.problems())
     for name in ("LANEWAY_MAX_TURNS must be", "LANEWAY_OF_LATER is no", "LANEWAY_SLACK_APP_TOKEN"):
         assert name in problems
         assert name in caplog.text
@@ -347,7 +367,7 @@ async def test_what_changed_is_an_audit_row_with_the_old_and_the_new(page: Page)
     assert details == ["removed; was 9", "7 → 9", "7"]
 
 
-def test_secrets_of_all_kinds_are_write_only() -> None:
+async def test_secrets_of_all_kinds_are_write_only() -> None:
     secrets = {one.name for one in table() if kind_of(one) is Kind.SECRET}
     words = ("TOKEN", "SECRET", "KEY", "SMTP")
     assert secrets == {one.name for one in table() if any(word in one.name for word in words)}

@@ -54,8 +54,8 @@ function row(setting) {
     ? make("span", { class: "called" }, setting.label) : make("label", { for: id }, setting.label);
   state.element = make("div", { class: "setting", id: `row-${id}` },
     make("div", { class: "about" }, make("div", { class: "row" }, name, tag),
-      make("p", { id: `${id}-meaning` }, sentence(setting.meaning)),
-      make("small", {}, `${setting.name} · takes effect ${setting.applies}`)),
+      make("p", { id: `${id}-meaning` }, meaning(setting)),
+      make("small", {}, setting.fixed || setting.applies === "at once" ? setting.name : `${setting.name} · ${later(setting)}`)),
     make("div", {}, edit, told, clash));
   state.told = told;
   state.clash = clash;
@@ -67,13 +67,17 @@ function row(setting) {
   return state.element;
 }
 
+/** Lists have one entry a line here, whatever they have in a file. */
+const meaning = (setting) => sentence(setting.kind === "list" ? setting.meaning.replace(/^comma-separated[,;] /, "") : setting.meaning);
+const later = (setting) => `takes effect ${setting.applies}`;
 const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 function source(setting) {
   if (setting.problem) return "saved, but does not count";
   if (setting.source === "saved here") return `saved by ${setting.by}, ${when(setting.at)}`;
   if (setting.source === "added up") return `from ${setting.given.source}, and saved here`;
-  return setting.source === "the default" ? "default" : `from ${setting.source}`;
+  if (setting.source !== "the default") return `from ${setting.source}`;
+  return setting.default ? "default" : "not set";
 }
 
 /** What is in the editor differs from what is saved: undefined when it does not. */
@@ -232,7 +236,7 @@ async function save(sure = false) {
     if (status === 428) return confirmed(said.warnings);
     if (status === 422) blame(said.wrong);
     else if (status === 409) said.clashes.forEach(clashed);
-    note(fault.message, true);
+    note(sentence(fault.message), true);
   }
   return undefined;
 }
