@@ -96,6 +96,7 @@ class Approvals:
         new_id: Callable[[], str],
         names: Callable[[str], str],
         admins: Callable[[], Sequence[str]],
+        is_admin: Callable[[str], bool],
         starter: bool,
         patience: float,
         patience_unattended: float,
@@ -105,7 +106,7 @@ class Approvals:
         self._clock = clock
         self._showing = Showing(store.ids, channel_of, clock, new_id)
         self._asking = Asking(
-            store, channel_of, self._showing, new_id, names, admins, starter, spilled
+            store, channel_of, self._showing, new_id, names, admins, is_admin, starter, spilled
         )
         self._names = names
         self._patience = patience

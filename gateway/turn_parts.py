@@ -24,7 +24,7 @@ from core.lane_ids import channel_of
 from core.messages import Address
 from core.notices import Notices
 from core.outbox import Outbox
-from core.people import People
+from core.people import People, Role
 from core.preparing import Defaults, Preparing
 from core.prices import PriceList
 from core.questions import Questions
@@ -121,6 +121,7 @@ def make_voices(basis: Basis, outbox: Outbox) -> Voices:
         new_id,
         names,
         basis.people.admins,
+        lambda person: basis.people.role(person) is Role.ADMIN,
         Approvers.STARTER is settings.approvers,
         *patience,
         settings.home / APPROVALS,

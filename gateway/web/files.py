@@ -35,7 +35,7 @@ from gateway.paths import FILES
 from gateway.web import theirs
 from gateway.web.access import Bad, Who, api
 from gateway.web.site import Site, site_of
-from gateway.web.threads import IMAGES
+from gateway.web.threads import IMAGES, ident_of
 from gateway.web.visitor import Visitor
 
 UNUSED_MOST = 40  # files that somebody may have sent up and not used yet
@@ -49,7 +49,7 @@ _HEADER_MOST = 8 * 1024
 def routes() -> list[Route]:
     members = Who.MEMBERS
     return [
-        api("/api/files", _receive, ["POST"], who=members, raw=True),
+        api("/api/files", _receive, ["POST"], members, LIMITS.file_in + _EXTRA, raw=True),
         api("/api/files/{id}/{name}", _hand_out, who=members),
     ]
 
@@ -246,7 +246,7 @@ async def _found(site: Site, visitor: Visitor, ident: str) -> tuple[Path, str] |
             row = await reads.delivery(store, int(number, 16))
         except (ValueError, OverflowError):
             return None
-        there = row is not None and isinstance(row.part, FilePart) and row.message_id == key
+        there = row is not None and isinstance(row.part, FilePart) and ident_of(row) == key
         if row is not None and there and await theirs.may_see(site, visitor, row.lane):
             assert isinstance(row.part, FilePart)
             return folder / sent_file(key), row.part.name

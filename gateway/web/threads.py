@@ -177,7 +177,7 @@ def _folded(
     first: dict[str, Delivery] = {}
     newest: dict[str, Delivery] = {}
     for row in sorted((*made, *changes), key=lambda one: one.id):
-        ident = row.message_id or _ident(row)
+        ident = ident_of(row)
         first.setdefault(ident, row)
         newest[ident] = row
     for ident, row in newest.items():
@@ -190,7 +190,10 @@ def _folded(
             yield entry
 
 
-def _ident(row: Delivery) -> str:
+def ident_of(row: Delivery) -> str:
+    """The id of the message that a delivery makes, also before it has made it."""
+    if row.message_id:
+        return row.message_id
     preview = row.kind is DeliveryKind.PREVIEW
     return message_of(nonce_of(row.id, row.created_at, preview))
 

@@ -33,6 +33,7 @@ class Tab:
         self.lane = lane
         self.lanes: dict[str, Json] = {}
         self.entries: dict[str, Json] = {}
+        self.house: Json = {}
         self.told: list[tuple[str, Json]] = []
         self.beats = 0
         self.status = 0
@@ -116,6 +117,7 @@ class Tab:
         if name == "state":
             self.lanes.clear()
             self.entries.clear()
+        self.house = body.get("house", self.house)
         for gone in body.get("gone", ()):
             self.lanes.pop(gone, None)
         for one in body.get("lanes", ()):
@@ -130,7 +132,8 @@ class Tab:
 def text_of(entry: Json) -> str:
     """Its words without markup."""
     text = entry["html"].replace('<button type="button" class="copy small">Copy</button>', "")
-    return html.unescape(re.sub(r"<[^>]+>", " ", text.replace("<br>", "\n"))).strip()
+    plain = html.unescape(re.sub(r"<[^>]+>", " ", text.replace("<br>", "\n")))
+    return plain.replace("\u200b", "").strip()  # which keeps names from being mentions
 
 
 async def say(browser: httpx.AsyncClient, lane: str, text: str, ref: str = "", **more: Any) -> Json:

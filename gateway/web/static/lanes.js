@@ -40,11 +40,11 @@ function drawLane(one) {
   const facts = [one.local ? "local" : one.channel, one.turn !== null || one.waiting.length ? one.name : one.owner_name, [one.engine, one.model].filter(Boolean).join(" ")];
   const head = make("button", { type: "button", class: "lane-head", "aria-expanded": String(expanded), "data-key": `${one.lane} head`, onclick: () => toggle(one.lane) },
     make("span", { class: "lane-title" }, one.named ? one.title : one.label || one.title),
-    make("span", { class: `tag ${state[1]} ${live ? "live" : ""}` }, state[0]),
-    one.since ? since(one.since) : null,
-    one.waiting.length && one.turn !== null ? tag([`${one.waiting.length} waiting`, "warn"]) : null,
+    make("span", { class: "badges" }, one.since ? since(one.since) : null,
+      one.waiting.length && one.turn !== null ? tag([`${one.waiting.length} waiting`, "warn"]) : null,
+      make("span", { class: `tag ${state[1]} ${live ? "live" : ""}` }, state[0])),
     make("span", { class: "facts soft" }, facts.filter(Boolean).join(" · ")),
-    one.turn !== null && one.label ? make("span", { class: "doing soft" }, one.doing ? `${one.doing} (for “${one.label}”)` : `“${one.label}”`) : null,
+    one.turn !== null && (one.named ? one.label : one.doing) ? make("span", { class: "doing soft" }, one.doing ? `${one.doing}${one.named ? ` (for “${one.label}”)` : ""}` : `“${one.label}”`) : null,
     one.turn === null && one.last ? last(one.last) : null);
   return make("div", { class: "lane card" }, head, expanded ? details(one) : null);
 }
