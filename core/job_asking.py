@@ -15,9 +15,10 @@ from zoneinfo import ZoneInfo
 from core.frozen import dataclass
 from core.job_rules import IfBusy, Job, JobKind
 from core.messages import clean
-from core.when import BadWhen, Cron, Every, NotATime, Plan, following, parse, span, upcoming
+from core.when import BadWhen, Cron, Every, NotATime, Plan, following, parse, span
 from core.wording import duration
 
+LOOKED_FOR = 366 * 86_400_000  # ms, and
 LOOKED_AT = 60  # firings of a cron line that are looked at for the shortest time between two
 MINUTE = 60_000
 MOST_DOLLARS = 100_000.0
@@ -146,7 +147,13 @@ def quotations(text: str) -> tuple[str, list[str]]:
 
 def planned(name: str, when: str, zone: str, now: int) -> tuple[str, Plan]:
     """What the WHEN behind a command means; ``every`` and ``in`` may be its first word."""
-    here = ZoneInfo(zone)
+    said, plan = _planned(name, when, ZoneInfo(zone), now)
+    if following(plan, now) is None:
+        raise BadJob(f"“{said}” does not come in the next nine years.")
+    return said, plan
+
+
+def _planned(name: str, when: str, here: ZoneInfo, now: int) -> tuple[str, Plan]:
     if name == "at" and is_span(when):
         raise BadJob(f"When is that? Say /in {when} for once, /every {when} for always.")
     if name == "at" and _CLOCK.fullmatch(when):
@@ -185,11 +192,24 @@ def shortest(plan: Plan, now: int) -> int | None:
         case Every(period, _):
             return period
         case Cron():
-            found = upcoming(plan, now, LOOKED_AT)
+            found = _near(plan, now)
             gaps = [after - before for before, after in pairwise(found)]
             return min(gaps, default=None)
         case _:
             return None
+
+
+def _near(plan: Plan, now: int) -> list[int]:
+    """Some of its instants. Seldom ones are far apart, and looked for at a cost."""
+    found: list[int] = []
+    while len(found) < LOOKED_AT:
+        at = following(plan, found[-1] if found else now)
+        if at is None:
+            break
+        found.append(at)
+        if len(found) > 1 and at > now + LOOKED_FOR:
+            break
+    return found
 
 
 # Options ----------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def arguments(
         found.append(f"--session-id={fresh}")
     found += [f"--model={setup.model}"] if setup.model else []
     found += [f"--effort={setup.effort}"] if setup.effort else []
-    found += [f"--max-budget-usd={setup.cap:.6f}"] if setup.cap else []
+    found += [f"--max-budget-usd={setup.cap:.9f}".rstrip("0").rstrip(".")] if setup.cap else []
     found += ["--settings", json.dumps({"permissions": permissions(setup, private)})]
     return tuple(found)
 

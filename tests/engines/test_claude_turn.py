@@ -311,7 +311,7 @@ async def test_a_cap_is_kept_by_the_program_itself_in_a_process_for_that_turn_al
     first = await scene.say("/cost 4")
     capped = await scene.say("/cost 0.3\nmore", session=first.started.session, budget=0.25)
     assert capped.started.resumed
-    assert "--max-budget-usd=0.250000" in scene.starts[1]
+    assert "--max-budget-usd=0.25" in scene.starts[1]
     assert usages(capped)[-1].cost == pytest.approx(0.3)
     end = capped.events[-1]
     assert isinstance(end, Finished)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from core import job_asking
 from core.job_asking import Asked, JobLimits, split, typed
 from core.job_rules import IfBusy, JobKind
-from core.when import BadWhen
+from core.when import BadWhen, Plan, following, parse
 from core.when.plan import to_instant
 
 NOW = to_instant(datetime(2027, 2, 9, 12, 26, tzinfo=UTC))
@@ -151,3 +153,24 @@ def test_a_huge_text_holds_nothing_up(piece: str) -> None:
     began = time.perf_counter()
     assert refusal(f"day at 9:00 {piece * 20_000}x : y")
     assert time.perf_counter() - began < 1
+
+
+def test_a_line_that_does_not_come_for_years_is_refused() -> None:
+    march = to_instant(datetime(2032, 3, 1, tzinfo=UTC))
+    with pytest.raises(BadWhen, match="does not come in the next nine years"):
+        typed("every", "0 0 29 2 */7 : a leap day that is a Sunday", "UTC", march, JobLimits())
+
+
+def test_the_shortest_time_of_a_seldom_line_is_not_looked_for_through_centuries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def counting(plan: Plan, after: int) -> int | None:
+        asked.append(after)
+        return following(plan, after)
+
+    monkeypatch.setattr(job_asking, "following", counting)
+    assert job_asking.shortest(parse("0 0 29 2 *", ZoneInfo("UTC"), NOW), NOW) == 1461 * 86_400_000
+    assert len(asked) == 2
+    assert job_asking.shortest(parse("*/5 9 * * *", ZoneInfo("UTC"), NOW), NOW) == 300_000
