@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote
 
 from channels.local.channel import LocalChannel, Shown, message_of
-from channels.markup import html
 from core.finding import nonce_of
 from core.frozen import dataclass
 from core.messages import FileKind, FileRef, Keyboard
@@ -60,6 +59,8 @@ class Entry:
 
     def as_json(self) -> Json:
         """For the page; all markup in it was written here."""
+        from channels.markup import html  # with the first message that is shown, not at each start
+
         body = html.plain(self.text) if self.author else html.render(self.text)
         return {
             "id": self.id,
