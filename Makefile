@@ -69,6 +69,9 @@ format: dev ## put the code into its shape
 example: venv ## write .env.example anew from the table of settings
 	$(BIN)/python -m gateway.config > .env.example
 
+routes: dev ## write docs/web-routes.md anew from the routes there are
+	$(BIN)/python -m docs.web_routes > docs/web-routes.md
+
 lock: ## choose the newest versions that pyproject.toml allows, with their hashes
 	rm -rf .venv-lock
 	$(PYTHON) -m venv .venv-lock

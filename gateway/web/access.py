@@ -34,6 +34,7 @@ log = logging.getLogger("laneway.web")
 COOKIE = "laneway"
 BODY_MOST = 64 * 1024  # bytes of JSON that a route takes, where it says nothing
 BODY_WITHIN = 20.0  # seconds in which a body has to be here
+TOO_LARGE = 2**63  # numbers in addresses that nothing stored can have
 READING = frozenset({"GET", "HEAD"})
 
 Handler = Callable[[Request, Visitor], Awaitable[Response]]
@@ -135,6 +136,8 @@ def _route(path: str, rule: Rule, handler: Callable[[Request, Any], Awaitable[Re
             visitor = None if rule.who is Who.ANYONE else await visitor_of(request)
             if refusal := _refused(request, rule, visitor):
                 return refusal
+            if any(isinstance(n, int) and n >= TOO_LARGE for n in request.path_params.values()):
+                raise Bad("there is nothing of this number", 404)
             if rule.kind is Kind.JSON and request.method not in READING:
                 request.state.body = await _json(request, rule)
             return await handler(request, visitor)
@@ -213,18 +216,25 @@ async def _json(request: Request, rule: Rule) -> Mapping[str, Any]:
         raise Bad("this is not JSON") from None
     if not isinstance(body, dict):
         raise Bad("send a JSON object")
-    return body
+    return _whole_characters(body) if b"\\ud" in raw.lower() else body
 
 
-async def limited(request: Request, most: int, within: float = BODY_WITHIN) -> bytes:
-    """The body, never read beyond ``most`` bytes, nor for longer than so many seconds."""
+def _whole_characters(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same without halves of characters, which nothing can store."""
+    text = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    whole: Mapping[str, Any] = json.loads(text)
+    return whole
+
+
+async def limited(request: Request, most: int) -> bytes:
+    """The body, never read beyond ``most`` bytes, nor for longer than BODY_WITHIN."""
     too_long = Bad(f"this is longer than {most} bytes", 413)
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > most:
         raise too_long
     read = bytearray()
     try:
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(BODY_WITHIN):
             async for chunk in request.stream():
                 read += chunk
                 if len(read) > most:

@@ -6,6 +6,7 @@ Loaded when the channels listen already: it costs a tenth of a second, and they 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 
@@ -48,6 +49,7 @@ from gateway.web.accounts import Accounts
 from gateway.web.headers import Headers
 from gateway.web.hub import Hub
 from gateway.web.post import Post
+from gateway.web.serving import Patient
 from gateway.web.signins import Signins
 from gateway.web.site import Site
 from gateway.web.visitor import Visitor
@@ -72,8 +74,8 @@ AREAS: tuple[Routes, ...] = (
 )
 
 
-def application(site: Site) -> Starlette:
-    """All of it. A route that was not made by ``access`` is refused here: it would have no rule."""
+def all_routes() -> list[Route]:
+    """Every route. One that was not made by ``access`` is refused here: it would have no rule."""
     routes = [
         page("/", _home, access.Who.MEMBERS),
         open_api("/static/{version}/{name}", rendering.static),
@@ -81,8 +83,13 @@ def application(site: Site) -> Starlette:
     ]
     for route in routes:
         rule_of(route)
+    return routes
+
+
+def application(site: Site) -> Starlette:
+    """All of it."""
     app = Starlette(
-        routes=routes,
+        routes=all_routes(),
         middleware=[Middleware(Headers, https=lambda: site.https)],
         exception_handlers={HTTPException: wrong.routeless},
     )
@@ -144,8 +151,10 @@ async def serve(
     config = uvicorn.Config(
         app, log_config=None, access_log=False, lifespan="off", date_header=False,
         server_header=False, timeout_graceful_shutdown=2, proxy_headers=False,
+        http=Patient, ws="none",
     )  # fmt: skip
     config.load()
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not each noise on the wire
     server = uvicorn.Server(config)
     server.lifespan = config.lifespan_class(config)
     await server.startup(sockets=[listener])

@@ -16,7 +16,6 @@ _WORDS = {
     404: "there is nothing here; look whether the address is written right",
     405: "this address cannot be used like that",
 }
-_HANGS_UP = frozenset({401, 408, 413})  # what is still coming is not waited for
 
 
 def answer(request: Request, words: str, status: int) -> Response:
@@ -26,8 +25,8 @@ def answer(request: Request, words: str, status: int) -> Response:
         made = html(request, "wrong.html", None, status, words=words)
     else:
         made = JSONResponse({"error": words}, status_code=status)
-    if status in _HANGS_UP and request.method not in ("GET", "HEAD"):
-        made.headers["Connection"] = "close"
+    if status == 408:
+        made.headers["Connection"] = "close"  # what is still to come is not waited for
     return made
 
 

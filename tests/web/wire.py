@@ -41,6 +41,8 @@ def request(method: str, path: str, *headers: str, body: bytes = b"") -> bytes:
 
 def _whole(heard: bytes) -> bool:
     head, end, body = heard.partition(b"\r\n\r\n")
+    if end and head.startswith(b"HTTP/1.1 304"):
+        return True
     for line in head.lower().split(b"\r\n"):
         if end and line.startswith(b"content-length:"):
             return len(body) >= int(line.partition(b":")[2])
