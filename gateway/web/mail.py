@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import secrets
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
@@ -97,15 +99,17 @@ async def check(server: MailServer) -> str:
     return f"{server.host}:{server.port}, {how}" + (", signed in" if server.user else "")
 
 
-def connection(server: MailServer) -> aiosmtplib.SMTP:
+@asynccontextmanager
+async def connection(server: MailServer) -> AsyncIterator[aiosmtplib.SMTP]:
     """One that is encrypted as the setting says, with a certificate that is good, or fails.
 
-    STARTTLS is never skipped because a server, or somebody in between, does not offer it.
+    STARTTLS is never skipped because a server, or somebody in between, does not offer it. Whoever
+    leaves early, or is cancelled, does not wait for the server once more.
     """
     import aiosmtplib
 
     encrypted = server.tls is not Tls.NONE
-    return aiosmtplib.SMTP(
+    client = aiosmtplib.SMTP(
         hostname=server.host,
         port=server.port,
         username=server.user or None,
@@ -115,6 +119,13 @@ def connection(server: MailServer) -> aiosmtplib.SMTP:
         tls_context=ssl.create_default_context() if encrypted else None,
         timeout=TIMEOUT,
     )
+    try:
+        await client.connect()
+        yield client
+        with suppress(aiosmtplib.SMTPException):  # what was to be done is done
+            await client.quit()
+    finally:
+        client.close()
 
 
 def _said(fault: aiosmtplib.SMTPResponseException) -> str:

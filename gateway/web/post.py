@@ -58,7 +58,11 @@ class Post:
             while not self._waiting:
                 self._came.clear()
                 await self._came.wait()
-            await self._send(self._waiting.popleft())
+            async with asyncio.TaskGroup() as group:
+                # In a task of its own: what waits inside the mail library with a limit of time can
+                # lose a cancellation, and this loop would then go on for ever.
+                letter = self._waiting.popleft()
+                group.create_task(self._send(letter), name="one mail")
 
     async def _send(self, letter: Letter) -> None:
         """Until it is sent, cannot be, or is of no use any more."""

@@ -13,6 +13,7 @@ import email
 import email.policy
 import re
 import ssl
+import warnings
 from collections.abc import Awaitable, Callable
 from email.message import EmailMessage
 from types import TracebackType
@@ -30,7 +31,7 @@ class MailServer:
         self,
         tls: ssl.SSLContext | None = None,
         login: tuple[str, str] | None = None,
-        before: Callable[[], Awaitable[None]] | None = None,
+        before: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self.mails: list[EmailMessage] = []
         self.recipients: list[str] = []
@@ -41,6 +42,7 @@ class MailServer:
         self._before = before
         self._came = asyncio.Condition()
         self._server: asyncio.Server | None = None
+        self._talks: list[SMTP] = []
 
     @property
     def url(self) -> str:
@@ -68,23 +70,31 @@ class MailServer:
         if self._server is not None:
             self._server.close()
             self._server = None
+        for talk in self._talks:
+            if isinstance(talk.transport, asyncio.WriteTransport):
+                talk.transport.abort()
+        self._talks.clear()
 
     def _talk(self) -> SMTP:
-        return SMTP(
-            self,
-            hostname="mail.test",
-            ident="mail",
-            loop=asyncio.get_running_loop(),
-            tls_context=self._tls,
-            require_starttls=self._tls is not None,
-            auth_required=self._login is not None,
-            auth_require_tls=self._tls is not None,
-            authenticator=self._let_in,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a login without encryption is unsafe
+            made = SMTP(
+                self,
+                hostname="mail.test",
+                ident="mail",
+                loop=asyncio.get_running_loop(),
+                tls_context=self._tls,
+                require_starttls=self._tls is not None,
+                auth_required=self._login is not None,
+                auth_require_tls=self._tls is not None,
+                authenticator=self._let_in,
+            )
+        self._talks.append(made)
+        return made
 
     def _let_in(self, _server: Any, _session: Any, _envelope: Any, _how: str, given: Any) -> Any:
         login = (given.login.decode(), given.password.decode())
-        return AuthResult(success=login == self._login)
+        return AuthResult(success=login == self._login, handled=False)
 
     async def handle_DATA(self, _: SMTP, __: Session, envelope: Envelope) -> str:  # noqa: N802
         if self._before is not None:
