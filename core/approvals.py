@@ -43,7 +43,7 @@ from core.wording import plain
 log = logging.getLogger("laneway.approvals")
 
 OPEN_MOST = 30  # questions of one turn at once; nobody reads more
-NOBODY, UNREADABLE = "nobody could be asked", "it could not be shown in full"
+NOBODY = "nobody could be asked"
 NOT_STORED = "⛔ Denied: the decision could not be stored"
 Decided = Callable[[Decision], None]
 
@@ -340,7 +340,7 @@ class Approvals:
             " always here" if always else "",
             by or "-",
         )
-        closed = self._asking.all_closed(entry.cards, self._result(state, by, always, why))
+        closed = self._asking.all_closed(entry.cards, self._asking.result(state, by, always, why))
         event = turns.Answered(row.turn, row.lane)
         stored = await self._taken(Item(event=event, rows=written, deliveries=closed))
         if not stored:
@@ -372,29 +372,17 @@ class Approvals:
             return False
         return True
 
-    def _result(self, state: ApprovalState, by: str, always: bool = False, why: str = "") -> str:
-        """What a card says once nobody can press it any more."""
-        who = f" by {plain(self._names(by))}" if by else ""
-        denied = f"⛔ Denied{who}" if by else f"⛔ Denied: {why or UNREADABLE}"
-        return {
-            ApprovalState.ALLOWED: f"✅ Allowed{' always here' if always else ''}{who}",
-            ApprovalState.DENIED: denied,
-            ApprovalState.EXPIRED: "⌛ Expired; the answer was no",
-            ApprovalState.CANCELLED: "🚫 Cancelled; nothing was run",
-            ApprovalState.ASKED: "",
-        }[state]
-
     async def _close_again(self, row: ApprovalRow, lane: str, message_id: str) -> None:
         """Somebody pressed a card that still has buttons because we did not know its message."""
         for card in await self._asking.stored(row):
             if message_id and card.lane == lane and not card.message_id:
                 here = replace(card, message_id=message_id)
-                closed = self._asking.closed(here, self._result(row.state, row.decided_by))
+                closed = self._asking.closed(here, self._asking.result(row.state, row.decided_by))
                 await self._taken(Item(f"card:{row.id}:{card.id}", deliveries=closed))
 
     async def _close_left(self, left: ApprovalRow) -> None:
         """The engine that asked is gone; its question can only expire."""
-        expired = self._result(ApprovalState.EXPIRED, "")
+        expired = self._asking.result(ApprovalState.EXPIRED, "")
         left_open = await self._asking.stored(left)
         closed = [one for card in left_open for one in self._asking.closed(card, expired)]
         row = rows.approval_state(left.id, ApprovalState.EXPIRED, self._clock.now())

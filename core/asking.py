@@ -23,6 +23,7 @@ from core.showing import Action, Choice, Showing
 from core.store import reads, rows
 from core.store.records import (
     ApprovalRow,
+    ApprovalState,
     Delivery,
     DeliveryKind,
     FilePart,
@@ -32,11 +33,13 @@ from core.store.records import (
 from core.store.rows import Row
 from core.store.store import Store
 from core.turns import Turn
+from core.wording import plain
 
 log = logging.getLogger("laneway.approvals")
 
 ALLOW, ALWAYS, DENY = "allow", "always", "deny"
 LOOKED_AT = 200  # turns of a lane, newest first; who wrote in none of them takes no part
+UNREADABLE = "it could not be shown in full"
 NOT_WHOLE = "⛔ It could not be shown in full here. Decide it in its thread"
 
 
@@ -142,6 +145,18 @@ class Asking:
 
     def all_closed(self, shown: Iterable[Card], result: str) -> list[Delivery]:
         return [one for card in shown for one in self.closed(card.message, result)]
+
+    def result(self, state: ApprovalState, by: str, always: bool = False, why: str = "") -> str:
+        """What a card says once nobody can press it any more."""
+        who = f" by {plain(self._names(by))}" if by else ""
+        denied = f"⛔ Denied{who}" if by else f"⛔ Denied: {why or UNREADABLE}"
+        return {
+            ApprovalState.ALLOWED: f"✅ Allowed{' always here' if always else ''}{who}",
+            ApprovalState.DENIED: denied,
+            ApprovalState.EXPIRED: "⌛ Expired; the answer was no",
+            ApprovalState.CANCELLED: "🚫 Cancelled; nothing was run",
+            ApprovalState.ASKED: "",
+        }[state]
 
     async def stored(self, row: ApprovalRow) -> list[Delivery]:
         """The cards of a question as the store has them: the lane's own, then its copies."""
