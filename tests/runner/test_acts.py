@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.engines.base import ApprovalAsked, Started
+from core.engines.base import ApprovalAsked, Finished, Started
 from core.store import web
+from core.turns import Result
 from gateway.control import OWNER
 from gateway.reports import Reports
 from tests.runner.scene import ANA, Scene
@@ -30,6 +31,8 @@ async def test_a_decision_is_an_act_that_names_the_command_by_its_hash(
         decides = scene.parts.intake.ground.decides
         await decides.decide(1, choice, ANA, may=True, admin=True)
         await decides.decide(1, choice, ANA, may=True, admin=True)
+        run.say(Finished(Result.DONE))
+        run.end()
         (found,) = await web.acts(scene.parts.store, 2**62, 10)
         assert (found.person, found.act, found.about) == (ANA, act, "main")
         assert found.detail.startswith("turn 1, command ")
@@ -44,6 +47,8 @@ async def test_a_decision_that_somebody_may_not_make_is_no_act(tmp_path: Path) -
         await scene.until(lambda: any("curl" in text for text in scene.texts()))
         decides = scene.parts.intake.ground.decides
         await decides.decide(1, "allow", ANA, may=False, admin=False)
+        run.say(Finished(Result.DONE))
+        run.end()
         assert await web.acts(scene.parts.store, 2**62, 10) == []
 
 
