@@ -50,11 +50,14 @@ class Holding:
                 self._watch(lane)
         await asyncio.Event().wait()
 
-    async def resume(self) -> None:
-        """Groups that were open when an earlier process ended, in stored order."""
+    async def resume(self, only: str = "") -> None:
+        """Groups that were open when an earlier process ended, in stored order.
+
+        ``only``: of this channel, which was not set up until now.
+        """
         for row in await reads.gathered(self.ground.store):
             channel = channel_of(row.lane)
-            if channel in self.ground.channels:
+            if channel in self.ground.channels and only in ("", channel):
                 self._groups(row.lane).add(row, None, self.ground.limits(channel))
 
     async def released(self) -> None:

@@ -87,6 +87,10 @@ class Intake:
         await self._holding.resume()
         await self._marking.resume()
 
+    async def take_up(self, channel: str) -> None:
+        """The same for a channel that was not set up until now, before it listens."""
+        await self._holding.resume(channel)
+
     async def run(self) -> None:
         """Close groups when their time is over; until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -143,9 +143,7 @@ class Applying:
         wanted = {one.name: one for one in self._channels_of(new)}
         for name in sorted({*before, *after}):
             if before.get(name) != after.get(name):
-                added = await self._listening.renew(name, wanted.get(name))
-                if added:
-                    await self._taken_up(name)
+                await self._listening.renew(name, wanted.get(name), self._take_up)
 
     def _connections(self, settings: Settings) -> dict[str, dict[str, object]]:
         return {
@@ -153,10 +151,11 @@ class Applying:
             for one in self._channels_of(settings)
         }
 
-    async def _taken_up(self, name: str) -> None:
-        """What was stored for a platform that was not set up since the start goes on."""
-        await self._parts.runner.adopt(name)
+    async def _take_up(self, name: str) -> None:
+        """What is stored for a platform that was not set up since the start goes on, as at one."""
         await self._parts.outbox.restore(name)
+        await self._parts.intake.take_up(name)
+        await self._parts.runner.adopt(name)
         self._parts.jobs_changed()
 
 

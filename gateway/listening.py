@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from channels.registry import Wanted
 from core.channel import Channel, Connection, Intake
@@ -17,6 +18,7 @@ from gateway.opening import Platforms, load_each, offer
 
 log = logging.getLogger("laneway")
 
+TakeUp = Callable[[str], Awaitable[None]]
 LISTEN_AGAIN = (1.0, 5.0, 30.0, 60.0)  # seconds after a channel broke
 LISTENED_WELL = 300.0  # seconds after which a break is the first one again
 LEAVE = 5.0  # seconds a channel has to stop listening
@@ -54,10 +56,11 @@ class Listening:
         for task in (*self._tasks.values(), *self._menus):
             task.cancel()
 
-    async def renew(self, name: str, wanted: Wanted | None) -> bool:
-        """Connect one anew, or not any more; True when there was no such channel before.
+    async def renew(self, name: str, wanted: Wanted | None, take_up: TakeUp) -> None:
+        """Connect one anew, or not any more.
 
-        Nothing else is touched: its running turns go on, and what is to be said waits.
+        Nothing else is touched: its running turns go on, and what is to be said waits. ``take_up``
+        goes on with what is stored for a channel that there was not before; then it is listened to.
         """
         known = name in self._channels
         await self._hush(name)
@@ -66,16 +69,17 @@ class Listening:
             self._here.discard(name)
             self._connections.pop(name, None)
             log.info("%s: not set up any more", name)
-            return False
+            return
         faults = await asyncio.to_thread(load_each, [wanted])
         self._connections[name] = await self._there.open(wanted, faults.get(name))
         if name not in self._there.channels:
-            return False
+            return
         self._channels[name] = self._there.channels[name]
         self._here.add(name)
+        if not known:
+            await take_up(name)
         if name in self._there.opened:
             self._listen(name)
-        return not known
 
     def _listen(self, name: str) -> None:
         assert self._group is not None, "listening has begun"

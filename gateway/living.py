@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from core.clock import Clock
@@ -27,6 +28,7 @@ from gateway.settings_table import Applies, Setting, table
 
 log = logging.getLogger("laneway")
 
+_UNREADABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 SAVED = "setting.saved"  # the act
 ACTS_LOOKED = 500  # of the audit, for who removed what
 SHOWN_MOST = 200  # characters of a value in the audit
@@ -88,6 +90,7 @@ class Living:
         self._rows = {row.name: row for row in table()}
         self._effects: list[Effect] = []
         self._saving = asyncio.Lock()
+        self._given = False  # as a whole, so that nothing can be changed
 
     @classmethod
     async def open(
@@ -100,7 +103,7 @@ class Living:
             keys, trouble = Keys.passing(), str(fault)
         made = cls(store, clock, said or Written(), keys, trouble)
         if said is None:
-            made.settled = Settled(settings)
+            made.settled, made._given = Settled(settings), True
             return made
         made._read(await reads.settings(store))
         made._warn()
@@ -126,12 +129,11 @@ class Living:
 
     def with_changes(self, changes: Mapping[str, Change]) -> Settled:
         """How the settings would be; raises Wrong. Nothing is saved."""
-        wrong: dict[str, str] = {}
-        for name, change in changes.items():
-            if why := self._refusal(name, change):
-                wrong[name] = why
+        wrong = {name: why for name, one in changes.items() if (why := self._refusal(name, one))}
         if wrong:
             raise Wrong(wrong)
+        if not changes:
+            return self.settled
         values = dict(self.saved.values)
         lost = {name: why for name, why in self.saved.lost.items() if name not in changes}
         for name, change in changes.items():
@@ -209,6 +211,10 @@ class Living:
         row = self._rows.get(name)
         if row is None:
             return "is no setting"
+        if self._given:
+            return "was given to this gateway for good, so it cannot be changed here"
+        if change.value and _UNREADABLE.search(change.value):
+            return "has a line break or a sign that cannot be seen in it; type it by hand"
         if row.applies is Applies.ENVIRONMENT:
             return "can only be set in the environment or in .env, before the start"
         if change.value and self.fixed(row):

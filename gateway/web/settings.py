@@ -28,7 +28,7 @@ from gateway.settings_table import Applies, Setting, table
 from gateway.web.access import Bad, api, page, text
 from gateway.web.rendering import html
 from gateway.web.site import Site, site_of
-from gateway.web.trying import ENGINES, LETTER, WHAT, tried
+from gateway.web.trying import CHANNELS, ENGINES, LETTER, WHAT, tried
 from gateway.web.visitor import Visitor
 
 BODY_MOST = 512 * 1024
@@ -41,6 +41,7 @@ def routes() -> list[Route]:
         page("/settings", _page),
         api("/api/settings", _list),
         api("/api/settings", _save, methods=("POST",), body=BODY_MOST),
+        api("/api/settings/connections", _connections),
         api("/api/settings/test", _test, methods=("POST",), body=BODY_MOST),
     ]
 
@@ -53,15 +54,20 @@ async def _list(request: Request, visitor: Visitor) -> Response:
     return JSONResponse(_everything(site_of(request)))
 
 
+async def _connections(request: Request, visitor: Visitor) -> Response:
+    return JSONResponse(_connected(site_of(request)))
+
+
 async def _save(request: Request, visitor: Visitor) -> Response:
     site, changes = site_of(request), _changes(request)
+    if site.parts.store.trouble:
+        raise Bad(f"nothing can be saved now: {site.parts.store.trouble}", 503)
     try:
         wanted = site.living.with_changes(changes).settings
         warnings = _warnings(request, visitor, wanted)
         if warnings and request.state.body.get("sure") is not True:
             words = "this changes how you get in here; save it only if you are sure"
             return JSONResponse({"error": words, "warnings": warnings}, status_code=428)
-        before = site.settings
         await site.living.save(changes, visitor.person)
     except Wrong as fault:
         words = "nothing was saved: some of it cannot be as it is"
@@ -70,7 +76,7 @@ async def _save(request: Request, visitor: Visitor) -> Response:
         clashes = [_clash(site, clash) for clash in fault.clashes]
         words = "nothing was saved: somebody else changed the same meanwhile"
         return JSONResponse({"error": words, "clashes": clashes}, status_code=409)
-    return JSONResponse(_everything(site) | {"said": _said(site, changes, before)})
+    return JSONResponse(_everything(site) | {"said": _said(changes)})
 
 
 async def _test(request: Request, visitor: Visitor) -> Response:
@@ -129,6 +135,8 @@ def _warnings(request: Request, visitor: Visitor, wanted: Settings) -> list[str]
             f"{visitor.name} would be no admin any more: you could not change this back yourself."
         )
     site = site_of(request)
+    if wanted.web_url.startswith("https:") is not site.https:
+        found.append("Everybody signs in anew, you as well: cookies are not the same with https.")
     if wanted.web_url and wanted.web_url != site.settings.web_url:
         parts = urlsplit(wanted.web_url)
         origin = f"{parts.scheme}://{parts.netloc}".lower()
@@ -155,8 +163,15 @@ def _everything(site: Site) -> Json:
     return {
         "groups": [{"name": name, "settings": rows} for name, rows in groups.items()],
         "problems": site.living.problems(),
+        "connections": _connected(site),
         "tests": {"engines": list(ENGINES)},
     }
+
+
+def _connected(site: Site) -> Json:
+    """How the platforms are connected; empty words while all is well."""
+    found = site.parts.intake.connections
+    return {name: one.reason for name, one in found.items() if name in CHANNELS}
 
 
 def _row(site: Site, setting: Setting) -> Json:
@@ -213,7 +228,7 @@ def _who(site: Site, person: str) -> str:
     return site.accounts.name(person) if person else "somebody"
 
 
-def _said(site: Site, changes: Mapping[str, Change], before: Settings) -> list[str]:
+def _said(changes: Mapping[str, Change]) -> list[str]:
     """When each part of what was saved takes effect, in words."""
     when: dict[str, list[str]] = {}
     for setting in table():

@@ -21,6 +21,8 @@ from gateway.living import Change
 from gateway.paths import DATABASE
 from gateway.settings_table import Applies, Setting, Settings, table
 from tests.end_to_end.house import until
+from tests.fakes.discord import FakeDiscord
+from tests.fakes.slack import FakeSlack
 from tests.fakes.telegram import ANA, TOKEN, FakeTelegram
 from tests.web.site import Page
 
@@ -59,6 +61,11 @@ async def save(page: Page, **values: str | None) -> Settings:
 def up(page: Page, name: str = "telegram") -> bool:
     found = page.site.parts.intake.connections.get(name)
     return found is not None and found.up
+
+
+def waiting(page: Page) -> bool:
+    view = page.site.parts.runner.view(f"telegram:{ANA}")
+    return view is not None and bool(view.waiting)
 
 
 class TestChannels:
@@ -116,11 +123,13 @@ class TestChannels:
     async def test_what_an_earlier_process_left_goes_on_when_its_platform_is_set_up_again(
         self, page: Page, fake: FakeTelegram
     ) -> None:
+        """The answer that was not sent, and the turn that waited; each once."""
         await save(page, TELEGRAM_TOKEN=TOKEN)
-        fake.user_says("/sleep 0.2\n/say left")
+        fake.user_says("/sleep 0.3\n/say left")
         await until(lambda: page.site.parts.runner.lanes.running)
+        fake.user_says("/say waited")
+        await until(lambda: waiting(page))
         await fake.stop()
-        await until(lambda: not page.site.parts.runner.lanes.running)
         await page.stop()
         with closing(sqlite3.connect(page.home / DATABASE)) as database:
             database.execute("DELETE FROM settings")
@@ -129,7 +138,9 @@ class TestChannels:
         assert "telegram" not in page.site.parts.here
         await fake.start(fake.port)
         await save(page, TELEGRAM_TOKEN=TOKEN)
-        await fake.until(lambda: any("left" in text for text in fake.texts(ANA)))
+        await fake.until(lambda: "waited" in fake.texts(ANA))
+        answers = [text for text in fake.texts(ANA) if "left" in text or "waited" in text]
+        assert len(answers) == 2, fake.texts(ANA)
 
     async def test_another_platforms_connection_is_not_touched(
         self, page: Page, fake: FakeTelegram
@@ -141,6 +152,25 @@ class TestChannels:
         assert len(fake.called("getMe")) == asked
         assert up(page)
         assert "discord" in page.site.parts.here
+
+    @pytest.mark.parametrize("name", ["slack", "discord"])
+    async def test_the_other_platforms_are_connected_and_taken_away_as_well(
+        self, tmp_path: Path, name: str
+    ) -> None:
+        async with FakeSlack() as slack, FakeDiscord() as discord, Page(tmp_path) as page:
+            given = {
+                "slack": {"SLACK_BOT_TOKEN": slack.bot_token, "SLACK_APP_TOKEN": slack.app_token,
+                          "SLACK_API_BASE": slack.url},
+                "discord": {"DISCORD_TOKEN": discord.token, "DISCORD_API_BASE": discord.url,
+                            "DISCORD_GATEWAY_URL": discord.gateway_url},
+            }[name]  # fmt: skip
+            await save(page, **given)
+            await until(lambda: up(page, name))
+            await save(page, **dict.fromkeys(given))
+            assert name not in page.site.parts.here
+            await until(lambda: f"connection of {name}" not in names())
+            await save(page, **given)
+            await until(lambda: up(page, name))
 
 
 class TestEngines:

@@ -186,6 +186,12 @@ class TestWrongValues:
         answer = await save(ana, FALLBACK_ENGINE="openai")
         assert "OPENAI" in answer.json()["wrong"]["LANEWAY_FALLBACK_ENGINE"]
 
+    @pytest.mark.parametrize("value", ["gpt\nx", "a\u2028b", "x\x00"])
+    async def test_a_sign_that_cannot_be_seen_is_refused(self, page: Page, value: str) -> None:
+        ana = await page.signed_in("ana@example.org")
+        answer = await save(ana, OPENAI_MODEL=value)
+        assert "by hand" in answer.json()["wrong"]["LANEWAY_OPENAI_MODEL"]
+
     async def test_a_setting_that_is_none_is_refused(self, page: Page) -> None:
         ana = await page.signed_in("ana@example.org")
         assert (await save(ana, NO_SUCH_THING="1")).status_code == 422
@@ -336,7 +342,9 @@ class TestLockingOut:
         ana = await page.signed_in("ana@example.org")
         answer = await save(ana, WEB_URL="https://elsewhere.example.org")
         assert answer.status_code == 428
-        assert "elsewhere.example.org" in answer.json()["warnings"][0]
+        anew, elsewhere = answer.json()["warnings"]
+        assert "signs in anew" in anew
+        assert "elsewhere.example.org" in elsewhere
         assert page.site.settings.web_url == ""
 
 
@@ -356,6 +364,14 @@ async def test_a_saved_value_that_cannot_be_read_any_more_stops_no_start(
     for name in ("LANEWAY_MAX_TURNS must be", "LANEWAY_OF_LATER is no", "LANEWAY_SLACK_APP_TOKEN"):
         assert name in problems
         assert name in caplog.text
+
+
+async def test_how_the_platforms_are_connected_is_told(page: Page) -> None:
+    ana = await page.signed_in("ana@example.org")
+    await save(ana, DISCORD_TOKEN="wrong", DISCORD_API_BASE="http://127.0.0.1:9")
+    assert (await ana.get(f"{API}/connections")).json()["discord"]
+    await save(ana, DISCORD_TOKEN=None)
+    assert (await ana.get(f"{API}/connections")).json() == {}
 
 
 async def test_what_changed_is_an_audit_row_with_the_old_and_the_new(page: Page) -> None:

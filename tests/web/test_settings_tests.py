@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest_asyncio
 
 from core.clock import SystemClock
 from core.engines.processes import NoLedger
-from gateway.settings_table import Settings
+from gateway import logs
+from gateway.settings_table import LogFormat, Settings
 from gateway.web import trying
 from tests.fakes.mail_server import MailServer
 from tests.fakes.telegram import TOKEN, FakeTelegram
@@ -58,13 +61,24 @@ async def test_a_token_is_tried_before_it_is_saved(
 
 
 async def test_a_wrong_token_is_said_to_be_wrong_and_appears_nowhere(
-    ana: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+    ana: httpx.AsyncClient,
 ) -> None:
     wrong = "800000001:WRONGtokenWRONGtokenWRONGtokenWRONGto"
-    found = await findings(ana, "telegram", TELEGRAM_TOKEN=wrong)
+    written = io.StringIO()
+    handler = logs.SafeHandler(written, LogFormat.TEXT, logs.Redactor())
+    library = logging.getLogger("httpx")
+    level = library.level
+    logging.getLogger().addHandler(handler)
+    library.setLevel(logging.INFO)
+    try:
+        found = await findings(ana, "telegram", TELEGRAM_TOKEN=wrong)
+    finally:
+        library.setLevel(level)
+        logging.getLogger().removeHandler(handler)
     assert any(not one["ok"] and one["fix"] for one in found)
     assert wrong not in str(found)
-    assert wrong not in caplog.text
+    assert "/bot[secret]/getMe" in written.getvalue()
+    assert wrong not in written.getvalue()
 
 
 async def test_what_is_not_set_up_is_told_with_the_next_step(ana: httpx.AsyncClient) -> None:

@@ -12,8 +12,9 @@ const TESTS = {
   "Voice notes": [["transcription", "Test now"]],
   "Web page, sign-in and mail": [["mail", "Test the mail server"], ["letter", "Send me a test mail"]],
 };
+const CHANNELS = { Telegram: "telegram", Slack: "slack", Discord: "discord" };
 const LIKE = { number: "numeric", money: "decimal" };
-let leaving = false;
+let looking;
 
 function show(all) {
   rows.clear();
@@ -21,8 +22,22 @@ function show(all) {
   document.getElementById("groups").replaceChildren(...all.groups.map((group, number) =>
     make("li", {}, make("a", { href: `#group-${number}` }, group.name.replace(/ \(.*/, "")))));
   problems(all.problems);
+  connections(all.connections);
   search();
   pending();
+}
+
+/** How the platforms are connected, looked at again while one is on its way. */
+function connections(found, tries = 15) {
+  clearTimeout(looking);
+  for (const place of form.querySelectorAll(".connection")) {
+    const reason = found[place.dataset.channel];
+    place.hidden = reason === undefined;
+    place.className = `connection tag ${reason ? reason === "connecting" ? "warn" : "bad" : "good"}`;
+    place.textContent = reason || "connected";
+  }
+  if (!tries || !Object.values(found).some(Boolean)) return;
+  looking = setTimeout(() => ask("/api/settings/connections").then((now) => connections(now, tries - 1), () => {}), 2000);
 }
 
 function problems(found) {
@@ -39,7 +54,8 @@ function section(group, number, tests) {
   const buttons = wanted.map(([what, words]) =>
     make("button", { type: "button", class: "small", onclick: (event) => test(event.target, what, group, results) }, words));
   return make("section", { class: "card group", id: `group-${number}`, "aria-labelledby": `group-${number}-name` },
-    make("div", { class: "row head" }, make("h2", { class: "grow", id: `group-${number}-name` }, group.name), ...buttons),
+    make("div", { class: "row head" }, make("h2", { class: "grow", id: `group-${number}-name` }, group.name),
+      CHANNELS[group.name] ? make("span", { class: "connection tag", role: "status", "data-channel": CHANNELS[group.name], hidden: true }) : null, ...buttons),
     results, ...group.settings.map(row));
 }
 
@@ -263,7 +279,7 @@ function reveal(state) {
 function clashed({ name, by, at, value, revision }) {
   const state = rows.get(name);
   if (!state) return;
-  const theirs = state.setting.kind === "secret" ? "entered another one" : value === null ? "removed what was saved" : `set it to ${value}`;
+  const theirs = state.setting.kind === "secret" ? "entered another one" : value === null ? "removed what was saved" : value ? `set it to ${value}` : "changed it";
   state.clash.hidden = false;
   state.clash.replaceChildren(
     make("p", {}, `${by} ${theirs}${at ? ` (${when(at)})` : ""} while you were here.`),
@@ -344,7 +360,7 @@ form.addEventListener("keydown", (event) => {  // Enter in one field does not sa
 addEventListener("keydown", (event) => {
   if (event.key === "s" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); form.requestSubmit(); }
 });
-addEventListener("beforeunload", (event) => { if (changed().length && !leaving) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (changed().length) event.preventDefault(); });
 if (Intl.supportedValuesOf) {
   document.getElementById("zones").append(...["UTC", ...Intl.supportedValuesOf("timeZone")].map((zone) => make("option", { value: zone })));
 }
