@@ -95,8 +95,9 @@ class Jobs:
                 self._rung.clear()
                 if await fault_of(self._look(stopping), "looking at the jobs") is not None:
                     self._changed = True
-                    again = self._clock.now() + round(TICK * 1000)
-                    await fault_of(self._alarm.set(again, self._rung.set), "the alarm of the jobs")
+                    await fault_of(
+                        self._alarm.set(self._later(), self._rung.set), "the alarm of the jobs"
+                    )
                 await self._rung.wait()
         finally:
             self._alarm.close()
@@ -132,20 +133,30 @@ class Jobs:
         await self._stepped()
         if self._changed or (self._first is not None and self._first <= self._clock.now()):
             self._changed = False
-            await self._fire_due(stopping)
-            self._first = await stored.first(self._store)
-        wake = self._first
-        if wake is None and self._open:
-            wake = min(waiting.drop_at for waiting in self._open.values())
-        await self._alarm.set(wake, self._rung.set)
+            stuck = await self._fire_due(stopping)
+            self._first = self._later() if stuck else await stored.first(self._store)
+        await self._alarm.set(self._wake(), self._rung.set)
 
-    async def _fire_due(self, stopping: asyncio.Event) -> None:
+    def _wake(self) -> int | None:
+        """When to look again. A run that goes on past its catch-up is no reason to look at once."""
+        if self._first is not None or not self._open:
+            return self._first
+        now = self._clock.now()
+        ahead = [one.drop_at for one in self._open.values() if one.drop_at > now]
+        return min(ahead, default=self._later())
+
+    def _later(self) -> int:
+        return self._clock.now() + round(TICK * 1000)
+
+    async def _fire_due(self, stopping: asyncio.Event) -> bool:
+        """Whether something is due that cannot be decided about; nothing else waits for it."""
         before: list[Job] = []
         while jobs := await stored.due(self._store, self._clock.now(), AT_ONCE):
             if jobs == before or stopping.is_set():
-                break  # what cannot be decided about must not keep everything else busy
+                return True
             await self._fire(jobs)
             before = jobs
+        return False
 
     async def _stepped(self) -> None:
         """After the wall clock went back by much, what it had settled is looked at."""

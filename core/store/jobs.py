@@ -32,7 +32,10 @@ class FiringRow:
 
 @dataclass(frozen=True, slots=True)
 class OpenFiring:
-    """A firing with its job and how far its turn is. ``began``: what was said of its start."""
+    """A firing with its job and how far its turn is. ``began``: what was said of its start.
+
+    ``turn`` is that of the firing; its job may have another one by now, or none.
+    """
 
     job: Job
     turn: int
@@ -242,7 +245,7 @@ def _job(row: sqlite3.Row) -> Job:
 def _open(row: sqlite3.Row) -> OpenFiring:
     return OpenFiring(
         _job(row),
-        row["turn"],
+        row["fired"],
         row["due"],
         row["began"],
         Status(row["status"]),

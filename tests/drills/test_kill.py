@@ -103,7 +103,7 @@ async def test_nothing_is_lost_doubled_or_reordered_when_the_gateway_is_killed(
         try:
             await drill.begin()
             talking = asyncio.create_task(drill.people(), name="people")
-            writing = asyncio.create_task(drill.waking.write(), name="a file that grows")
+            writing = asyncio.create_task(drill.waking.write(drill.home), name="a file that grows")
             await drill.killer()
             writing.cancel()
             talking.cancel()

@@ -23,6 +23,7 @@ from tests.end_to_end.house import until
 PERIOD = 2000  # ms
 DUE = re.compile(r"\(Job (\d+), a schedule: .{1,40}? Due (\w{3} [0-9-]{10} [0-9:]{5,8}) UTC, ")
 LINE = re.compile(r"^> \+ line (\d+)$", re.M)
+LONG = 150.0  # seconds; much waits after a long drill
 SETTINGS = {"LANEWAY_MIN_INTERVAL": "1s", "LANEWAY_TIMEZONE": "UTC"}
 
 
@@ -46,7 +47,9 @@ class Waking:
     async def _say(self, place: Place, text: str, answer: str) -> None:
         before = len([one for one in self._texts(place) if answer in one])
         self.platforms[place.platform].say(place, text)
-        await until(lambda: len([one for one in self._texts(place) if answer in one]) > before)
+        await until(
+            lambda: len([one for one in self._texts(place) if answer in one]) > before, LONG
+        )
 
     async def begin(self, home: Path) -> None:
         """One after another, so that it is known which number each has; the watch is the last.
@@ -59,19 +62,21 @@ class Waking:
         await self._say(self.places[0], watch, "is set")
         await until(lambda: _rows(home, "SELECT job FROM watches"))
 
-    async def write(self) -> None:
-        """A line now and then, until cancelled."""
+    async def write(self, home: Path) -> None:
+        """A line now and then, until cancelled; what is shown of one change is forty of them."""
         for self._lines in count(1):
+            while self._lines - max(_found(home), default=0) > 30:
+                await asyncio.sleep(0.2)
             with self._file.open("a") as file:
                 file.write(f"line {self._lines}\n")
-            await asyncio.sleep(0.7)  # what is shown of one change is 40 lines
+            await asyncio.sleep(0.7)
 
     async def end(self, home: Path) -> None:
         """The last line is found, then nothing fires any more and all runs are over."""
-        await until(lambda: self._lines in _found(home))
+        await until(lambda: self._lines in _found(home), LONG)
         for ident, place in enumerate([*self.places, self.places[0]], 1):
             await self._say(place, f"!job {ident} cancel", f"Job {ident} is cancelled")
-        await until(lambda: not _open(home))
+        await until(lambda: not _open(home), LONG)
 
     def check(self, home: Path) -> str:
         """Each moment and each line once; what was counted."""

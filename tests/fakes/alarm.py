@@ -27,7 +27,9 @@ class ClockAlarm:
             self._task = None
 
     async def _wait(self, at: int, ring: Ring) -> None:
+        rang = False
         while True:
             left = (at - self._clock.now()) / 1000
-            await self._clock.sleep(min(left, self._tick) if left > 0 else self._tick)
+            await self._clock.sleep(self._tick if rang else min(max(left, 0.0), self._tick))
+            rang = rang or left <= self._tick
             ring()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -527,6 +528,28 @@ async def test_a_wake_up_that_ran_when_the_backup_was_made_has_ended_after_it(
         assert "a backup was restored" in job.last_result
 
 
+async def test_a_run_that_a_backup_brought_back_is_not_taken_for_the_one_of_today(
+    tmp_path: Path,
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, runs=False) as house:
+        await house.made("/every 1h : look")
+        await clock.advance(HOUR + 1)
+        (old,) = await house.turns()
+        await house.store.save(("hold.jobs", {}))
+    clock.jump(HOUR)
+    async with jobs_in(tmp_path, clock, runs=False) as house:
+        await clock.settle()
+        await clock.advance(HOUR)
+        before = await house.job()
+        assert before.turn not in (None, old.id)
+        await house.scene.run(old.id)  # somebody let it go on
+        house.jobs.over(old.turn())
+        await clock.settle()
+        assert (await house.job()).turn == before.turn
+        assert (await house.states())[0] == "done"
+
+
 async def test_a_job_made_while_the_clock_was_far_ahead_runs_by_the_right_one(
     tmp_path: Path,
 ) -> None:
@@ -536,6 +559,27 @@ async def test_a_job_made_while_the_clock_was_far_ahead_runs_by_the_right_one(
         clock.jump(-2 * 366 * 24 * HOUR)
         await clock.advance(46 * 60)
         assert await house.states() == ["done", "done", "done"]
+
+
+async def test_a_run_that_takes_longer_than_its_catch_up_is_not_looked_at_all_the_time(
+    tmp_path: Path,
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    async with jobs_in(tmp_path, clock, takes=600) as house:
+        await house.made("/in 10s skip missed : this takes long")
+        await clock.advance(11)
+        looks, look = [0], house.jobs._look
+
+        async def counted(stopping: asyncio.Event) -> None:
+            looks[0] += 1
+            assert looks[0] < 100, "it looks all the time"
+            await look(stopping)
+
+        house.jobs._look = counted  # type: ignore[method-assign]
+        await clock.advance(300)
+        assert looks[0] <= 300 / 15 + 2
+        await clock.advance(400)
+        assert await house.states() == ["done"]
 
 
 async def test_a_run_that_hangs_and_is_ended_lets_the_schedule_go_on(tmp_path: Path) -> None:

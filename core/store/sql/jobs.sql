@@ -73,13 +73,13 @@ WHERE state = 'active' AND next_at IS NOT NULL AND kind <> 'watch';
 
 -- name: job.open
 -- Jobs with a turn that was not settled, and how far that is.
-SELECT j.*, f.due AS due, f.result AS began, t.status AS status, t.stop_kind AS stop,
+SELECT j.*, f.turn AS fired, f.due AS due, f.result AS began, t.status AS status, t.stop_kind AS stop,
     t.ended_at AS over_at, t.error AS error
 FROM jobs j JOIN firings f ON f.turn = j.turn JOIN turns t ON t.id = j.turn
 WHERE j.turn IS NOT NULL;
 
 -- name: job.of_turn
-SELECT j.*, f.due AS due, f.result AS began, t.status AS status, t.stop_kind AS stop,
+SELECT j.*, f.turn AS fired, f.due AS due, f.result AS began, t.status AS status, t.stop_kind AS stop,
     t.ended_at AS over_at, t.error AS error
 FROM firings f JOIN jobs j ON j.id = f.job JOIN turns t ON t.id = f.turn
 WHERE f.turn = :turn;
