@@ -285,7 +285,8 @@ async def test_an_admin_can_let_a_limited_engine_go_on_at_once(tmp_path: Path) -
     async with Scene(tmp_path) as scene:
         await scene.says("hello")
         fails(await begun(scene.engine), Failure(FailureKind.LIMIT))  # nobody told until when
-        await scene.until(lambda: scene.parts.runner.lanes.engine_pauses)
+        while not await reads.pauses(scene.parts.store):  # a command knows what is stored
+            await asyncio.sleep(0.002)
         await scene.says("/resume demo")
         (await scene.engine.started(2)).answer_with("hi")
         await scene.until(lambda: "hi" in scene.texts())
