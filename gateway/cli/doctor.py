@@ -25,6 +25,7 @@ from core.wording import count
 from gateway import saved
 from gateway.channel_parts import wanted_channels
 from gateway.cli.border import as_json, harmless
+from gateway.cli.doctor_signin import key_file, signing_in
 from gateway.config import BadSettings, Settings
 from gateway.engine_parts import hearing, make_engines
 from gateway.paths import DATABASE
@@ -89,8 +90,8 @@ def _left_out(loaded: Loaded) -> list[Finding]:
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [*_home(settings.home), *_prices(settings.home)]
-    findings += [*_waiting(settings), _people(settings)]
+    findings = [*_home(settings.home), *key_file(settings.home), *_prices(settings.home)]
+    findings += [*_waiting(settings), _people(settings), *await signing_in(settings)]
     async for some in _parts(settings):
         findings += some
     return findings

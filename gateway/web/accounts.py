@@ -19,6 +19,8 @@ from gateway.control import OWNER, OWNER_NAME
 from gateway.signin_links import hash_of, role_of
 from gateway.web.visitor import Visitor
 
+__all__ = ["OWNER", "OWNER_NAME", "Accounts"]
+
 DAY = 86_400_000
 IDLE = 30 * DAY  # ms without a visit after which a sign-in ends
 OLDEST = 180 * DAY  # ms after which it ends however often it is used

@@ -96,7 +96,11 @@ class Signins:
         self._used: set[str] = set()
 
     async def load(self) -> None:
-        """What was counted before the gateway started."""
+        """What was counted before the gateway started.
+
+        What the start itself has stored is stored when this returns: old links are over.
+        """
+        await self._store.save(signing_in.tidy_links(self._clock.now()))
         for row in await signing_in.askings(self._store):
             state = json.loads(row.state)
             codes = [(code, made) for code, made in state["codes"]]

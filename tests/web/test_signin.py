@@ -374,7 +374,9 @@ async def test_a_mail_has_no_address_that_signs_in_and_looking_changes_nothing(
     await start(browser)
     mail = await server.mail(0)
     assert "http" not in mail.as_string()
-    scanner = httpx.AsyncClient(base_url=page.url, follow_redirects=True, trust_env=False)
+    scanner = httpx.AsyncClient(
+        base_url=page.url, follow_redirects=True, trust_env=False, verify=False
+    )
     async with scanner:
         for path in ("/signin", "/signin/link", "/signin/link?token=x", "/api/signin/verify"):
             for method in ("HEAD", "GET", "GET"):
@@ -442,7 +444,7 @@ async def test_signing_in_is_for_pages_of_our_own_and_for_json_only(page: Page) 
         foreign = {"Origin": "https://evil.test"}
         assert (await page.browser().post(where, json=body, headers=foreign)).status_code == 403
         assert (await page.browser().post(where, data=body)).status_code == 415
-        none = httpx.AsyncClient(base_url=page.url, trust_env=False)
+        none = httpx.AsyncClient(base_url=page.url, trust_env=False, verify=False)
         async with none:
             assert (await none.post(where, json=body)).status_code == 403
             same = {"Sec-Fetch-Site": "same-origin"}
