@@ -21,6 +21,7 @@ from gateway.web.visitor import Visitor
 Json = dict[str, Any]
 SHOWN = 100  # acts on one page
 NEWEST = 2**62
+ITSELF = "gateway"  # did it, and nobody else
 # What the words of the store mean. One that is missing here is shown as it is.
 WORDS = {
     "all.paused": "paused everything",
@@ -50,6 +51,9 @@ WORDS = {
     "rule.revoked": "revoked what was always allowed",
     "setting.saved": "changed a setting",
     "signin.closed": "ended a sign-in",
+    "signin.link_made": "made a link to sign in",
+    "signin.opened": "signed in",
+    "signin.refused": "refused sign-ins",
     "signin.ended": "ended a sign-in of somebody",
     "thread.paused": "paused a thread",
     "thread.resumed": "let a thread run again",
@@ -124,4 +128,4 @@ def _shown(site: Site, one: Act, zone: str, titles: Mapping[str, str]) -> Json:
 
 
 def _who(site: Site, person: str) -> str:
-    return name_of(site, person) or "the gateway itself"
+    return "the gateway itself" if person in ("", ITSELF) else name_of(site, person)

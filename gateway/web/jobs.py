@@ -6,6 +6,7 @@ the shell uses too.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ from starlette.routing import Route
 from core import job_words, watch_words
 from core.commands.scheduling import VERBS
 from core.job_rules import Job, JobState
+from core.lane_ids import LOCAL, channel_of
 from core.people import Role
 from core.store import jobs as stored
 from core.store import reads
@@ -36,6 +38,8 @@ from gateway.web.visitor import Visitor
 
 Json = dict[str, Any]
 PAST = 100  # firings of one job that are shown
+ENDED = 100  # jobs that have ended on one page
+OWN = "me"
 CHOICES = 300  # threads that are offered
 ANY = "x"  # a prompt, where only the times are looked at
 
@@ -57,12 +61,14 @@ def routes() -> list[Route]:
 
 async def _page(request: Request, visitor: Visitor) -> Response:
     site = site_of(request)
-    found = await _listed(site, visitor)
-    listed = [_shown(site, visitor, job, lanes) for job, lanes in found]
+    own = request.query_params.get("of") == OWN
+    found = await _listed(site, visitor, own=own)
+    ended = [pair for pair in found if pair[0].state.ended]
     return html(
         request, "jobs.html", visitor,
-        going=[one for one in listed if not one["ended"]],
-        ended=[one for one in reversed(listed) if one["ended"]],
+        going=await _all_shown(site, visitor, [p for p in found if not p[0].state.ended]),
+        ended=await _all_shown(site, visitor, ended[-ENDED:][::-1]),
+        beyond=max(0, len(ended) - ENDED), own=own,
         lanes=await _choices(site, visitor),
         zone=zone_of(site, visitor),
         catch_up=job_limits(site.settings).catch_up // 60_000,
@@ -84,8 +90,7 @@ async def _one_page(request: Request, visitor: Visitor) -> Response:
 
 async def _list(request: Request, visitor: Visitor) -> Response:
     site = site_of(request)
-    found = await _listed(site, visitor)
-    listed = [_shown(site, visitor, job, lane) for job, lane in found]
+    listed = await _all_shown(site, visitor, await _listed(site, visitor))
     return JSONResponse({"jobs": listed, "zone": zone_of(site, visitor)})
 
 
@@ -99,16 +104,29 @@ async def _one(request: Request, visitor: Visitor) -> Response:
     return JSONResponse(shown | {"firings": [_past(site, one, zone) for one in past]})
 
 
-async def _listed(site: Site, visitor: Visitor) -> list[tuple[Job, LaneRow | None]]:
+async def _listed(
+    site: Site, visitor: Visitor, *, own: bool = False
+) -> list[tuple[Job, LaneRow | None]]:
     """Whatever of somebody is open or ended within a week, with its lane; all of it for admins."""
     store = site.parts.store
     found = [
         job
         for job in await stored.listed(store, site.clock.now())
-        if visitor.admin or visitor.is_me(job.person)
+        if (visitor.admin and not own) or visitor.is_me(job.person)
     ]
     lanes = await stored.lanes(store, {job.lane for job in found})
     return [(job, lanes.get(job.lane)) for job in found]
+
+
+async def _all_shown(
+    site: Site, visitor: Visitor, found: Sequence[tuple[Job, LaneRow | None]]
+) -> list[Json]:
+    """Reckoning with hundreds of plans takes a while; others have their turn in between."""
+    listed = []
+    for job, lane in found:
+        listed.append(_shown(site, visitor, job, lane))
+        await asyncio.sleep(0)
+    return listed
 
 
 async def _mine(request: Request, visitor: Visitor) -> Job:
@@ -129,6 +147,7 @@ def _shown(site: Site, visitor: Visitor, job: Job, lane: LaneRow | None) -> Json
         "watch": job.what,
         "said": job.said,
         "title": lane.title if lane else "",
+        "chat": channel_of(job.lane) == LOCAL and visitor.is_me(lane.owner) if lane else False,
         "ended": job.state.ended,
         "name": name_of(site, job.person),
         "mine": visitor.is_me(job.person),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import pytest_asyncio
 
+import gateway
 from core.store import rows, web
-from gateway.web.audit import SHOWN
+from gateway.web.audit import SHOWN, WORDS
 from tests.web.hostile import HOSTILE, looked
 from tests.web.site import ANA, OWNER, Page
 
@@ -125,3 +128,17 @@ async def test_what_is_recorded_is_text_on_the_page(
         found = looked((await ana.get("/audit", params=query)).text)
         assert found.faults == []
         assert words in "".join(found.text)
+
+
+async def test_every_act_has_words_that_people_read() -> None:
+    root = Path(gateway.__file__).parent.parent
+    found = {
+        act
+        for folder in ("core", "gateway")
+        for file in (root / folder).rglob("*.py")
+        for act in re.findall(
+            r'\b(?:web\.act|Act)\([^"()]*(?:\(\)[^"()]*)?"(\w+\.\w+)"', file.read_text()
+        )
+    }
+    assert {"engine.paused", "all.paused", "place.allowed", "signin.opened"} <= found
+    assert found <= set(WORDS)
