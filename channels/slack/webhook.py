@@ -36,6 +36,7 @@ WINDOW = 300  # seconds by which a signature's time may differ from ours
 GIVES_UP = 360.0  # seconds after which Slack posts an event no more
 LAG = 600_000  # ms, longer than that
 COME_AGAIN = 5  # seconds
+LOOK_EVERY = 60.0  # seconds
 SEEN_MOST = 5000
 _SIGNATURE, _STAMP = "x-slack-signature", "x-slack-request-timestamp"
 _AGAIN = "x-slack-retry-num"
@@ -56,7 +57,8 @@ class Webhook:
         self._hooks = hooks
         self._people = people
         self._seen: OrderedDict[str, None] = OrderedDict()  # ids of events that came
-        self._life: _Life | None = None  # while we listen
+        self._reports: Reports | None = None  # while we listen
+        self._life: _Life | None = None  # and know who we are
 
     # What is posted -----------------------------------------------------------------------
 
@@ -106,16 +108,15 @@ class Webhook:
 
     async def run(self, intake: Intake) -> None:
         """Be posted to until cancelled."""
-        reports = Reports(intake)
-        me = await self._who(reports)
-        self._hooks.known(me)
-        reports(Connection())
-        self._life = _Life(me, self._web, intake, self._names, self._clock, self._hooks,
-                           reports, self._people)  # fmt: skip
+        reports = self._reports = Reports(intake)
         try:
+            me = await self._who(reports)
+            self._hooks.known(me)
+            self._life = _Life(me, self._web, intake, self._names, self._clock, self._hooks,
+                               reports, self._people)  # fmt: skip
             await self._life.run()
         finally:
-            self._life = None
+            self._life = self._reports = None
 
     async def _who(self, reports: Reports) -> Me:
         """Who we are, once Slack tells it."""
@@ -129,8 +130,8 @@ class Webhook:
 
     def report(self, connection: Connection) -> None:
         """Tell a change of the connection, and only a change."""
-        if self._life is not None:
-            self._life.report(connection)
+        if self._reports is not None:
+            self._reports(connection)
 
 
 class _Life:
@@ -141,6 +142,7 @@ class _Life:
         report: Reports, people: frozenset[str],
     ) -> None:  # fmt: skip
         self.report = report
+        self._web = web
         self._me = me
         self._clock = clock
         self._hooks = hooks
@@ -153,13 +155,34 @@ class _Life:
         self._heard_at = clock.monotonic()
 
     async def run(self) -> None:
+        self.report(Connection())
         async with asyncio.TaskGroup() as group:
             self._group = group
             group.create_task(self._inlet.run(), name="slack inlet")
+            group.create_task(self._look_after(), name="slack tokens and reach")
             while True:
                 await self._outage.wait()
                 self._outage.clear()
                 await self._catching.up(self._me, self._inlet, self._outage.is_set)
+
+    async def _look_after(self) -> None:
+        """Ask Slack now and then whether it would still listen to us: it says nothing by itself."""
+        failures = 0
+        trouble: Connection | None = None
+        pause = LOOK_EVERY
+        while True:
+            await self._clock.sleep(pause)
+            try:
+                await self._web.me(self._clock.now())
+            except SendError as error:
+                failures += 1
+                pause = _trouble(error, self.report, failures)
+                trouble = self.report.last
+                continue
+            failures, pause = 0, LOOK_EVERY
+            if trouble is not None and self.report.last == trouble:
+                self.report(Connection())
+            trouble = None
 
     def missed(self) -> None:
         """Something was said that was not posted: what is new waits until it was read."""

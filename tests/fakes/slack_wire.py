@@ -74,6 +74,7 @@ class Server(World):
         self._came = asyncio.Event()
         self._deliveries: set[asyncio.Task[None]] = set()
         self._released = asyncio.Event()
+        self._posting = asyncio.Lock()
         self._runner: web.AppRunner | None = None
 
     # --- what goes wrong ---
@@ -187,9 +188,10 @@ class Server(World):
         return envelope.answer.is_set()
 
     async def _post(self, envelope: Envelope) -> bool:
-        """The same over HTTP; a command or a press is posted as a form."""
-        envelope.sent.append(time.monotonic())
-        await signed_post(self, envelope)
+        """The same over HTTP, one after the other; a command or a press is posted as a form."""
+        async with self._posting:
+            envelope.sent.append(time.monotonic())
+            await signed_post(self, envelope)
         if envelope.statuses[-1] == 200:
             envelope.acked = time.monotonic()
             envelope.answer.set()

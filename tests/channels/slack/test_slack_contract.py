@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from channels.slack.adapter import SlackChannel
 from core.channel import Forbidden, RateLimited, Refused, Uncertain
 from core.messages import Address
-from tests.channels.slack.conftest import Slack, opened
+from tests.channels.slack.conftest import SHORT, QuickClock, Slack, opened
 from tests.contracts.channel_contract import ChannelContract, Stage
-from tests.fakes.slack import ANA, ANA_DM, LAB
+from tests.fakes.hook_server import posted_to
+from tests.fakes.recording_intake import RecordingIntake
+from tests.fakes.slack import ANA, ANA_DM, LAB, FakeSlack
 from tests.fakes.slack_rules import Json
 from tests.fakes.slack_world import BOT_USER
 
@@ -76,8 +79,31 @@ class SlackStage:
         await self.fake.start(self.fake.port)
 
 
+class PostingStage(SlackStage):
+    async def _connected(self) -> None:
+        """What is posted before anybody listens comes again, and then behind what is newer."""
+        await asyncio.sleep(0)
+        webhook = self.channel._webhook
+        assert webhook is not None
+        if webhook._reports is not None:
+            await self.fake.until(lambda: webhook._life)
+
+
 class TestSlack(ChannelContract):
     @asynccontextmanager
     async def stage(self) -> AsyncIterator[Stage]:
         async with opened() as slack:
             yield SlackStage(slack)
+
+
+class TestSlackThatPosts(ChannelContract):
+    @asynccontextmanager
+    async def stage(self) -> AsyncIterator[Stage]:
+        clock, made = QuickClock(), list[SlackChannel]()
+        async with FakeSlack() as fake, posted_to(lambda: made[0].hook) as url:
+            fake.ack_within, fake.retries = SHORT, (SHORT / 10, SHORT, SHORT)
+            fake.request_url, secret = url, fake.signing_secret
+            channel = SlackChannel(fake.bot_token, "", clock, fake.url, signing_secret=secret)
+            async with channel:
+                made.append(channel)
+                yield PostingStage(Slack(fake, channel, clock, RecordingIntake()))

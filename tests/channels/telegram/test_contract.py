@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from channels.telegram.adapter import TelegramChannel
+from channels.telegram.webhook import Posting
 from core.channel import Forbidden, RateLimited, Refused, Uncertain
 from core.messages import Address
-from tests.channels.telegram.conftest import Telegram, opened
+from tests.channels.telegram.conftest import QuickClock, Telegram, opened
 from tests.contracts.channel_contract import ChannelContract, Stage
-from tests.fakes.telegram import ANA, FORUM
+from tests.fakes.hook_server import posted_to
+from tests.fakes.recording_intake import RecordingIntake
+from tests.fakes.telegram import ANA, FORUM, FakeTelegram
 
 
 class TelegramStage:
@@ -72,3 +76,14 @@ class TestTelegram(ChannelContract):
     async def stage(self) -> AsyncIterator[Stage]:
         async with opened() as telegram:
             yield TelegramStage(telegram)
+
+
+class TestTelegramThatPosts(ChannelContract):
+    @asynccontextmanager
+    async def stage(self) -> AsyncIterator[Stage]:
+        clock, made = QuickClock(), list[TelegramChannel]()
+        async with FakeTelegram() as fake, posted_to(lambda: made[0].hook) as url:
+            posting = Posting(url, "hush")
+            async with TelegramChannel(fake.token, clock, fake.url, posting=posting) as channel:
+                made.append(channel)
+                yield TelegramStage(Telegram(fake, channel, clock, RecordingIntake()))
