@@ -1,0 +1,167 @@
+"""The chat and the lanes page in a real browser: the main ways through them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Route, expect
+from playwright.async_api import Page as Screen
+
+from tests.web.chromium import PHONE, browser, screen
+from tests.web.site import Page
+from tests.web.tabs import new_lane, say
+
+__all__ = ["browser"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ANA, BEN = "ana@example.org", "ben@example.org"
+MOST = 100_000  # bytes of a page with all that it loads
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
+    async with Page(tmp_path_factory.mktemp("page")) as running:
+        yield running
+
+
+async def write(tab: Screen, text: str) -> None:
+    await tab.fill("#text", text)
+    await tab.press("#text", "Enter")
+
+
+async def test_a_conversation_from_its_first_word_to_a_file(
+    page: Page, browser: Browser, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("hello")
+    async with screen(page, browser, ANA) as tab, screen(page, browser, ANA) as second:
+        await second.goto("/lanes")
+        await tab.goto("/chat")
+        await expect(tab.get_by_text("What shall I do?")).to_be_visible()
+        await write(tab, "/stream 12 0.05")
+        await expect(tab.locator(".entry.mine .body")).to_have_text("/stream 12 0.05")
+        await expect(tab.locator("#working")).to_be_visible()
+        await expect(tab.locator("#entries")).to_contain_text("w11")
+        await expect(tab.locator("#working")).to_be_hidden()
+        await expect(tab.locator(".entry")).to_have_count(2)
+
+        # Somebody elsewhere sees the lane as it is, and decides there.
+        await write(tab, "/approve make release")
+        await expect(tab.locator(".entry.card")).to_contain_text("make release")
+        await write(tab, "and then?")
+        await expect(tab.locator(".entry.waiting")).to_contain_text("Waiting: 1 message")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Waits, next")
+        await expect(second.locator("#questions")).to_contain_text("make release")
+        await second.locator("#questions").get_by_role("button", name="Allow").click()
+        await expect(tab.locator("#entries")).to_contain_text("ran: make release")
+        await expect(tab.locator(".entry.card button", has_text="Deny")).to_have_count(0)
+        await expect(tab.locator(".entry.waiting")).to_have_count(0)
+        await expect(tab.locator("#entries")).to_contain_text("echo[2]: and then?")
+
+        await tab.set_input_files("#file", str(notes))
+        await expect(tab.locator("#attached")).to_contain_text("notes.txt")
+        await expect(tab.locator("#attached progress")).to_have_count(0)
+        await write(tab, "read this")
+        await expect(tab.locator(".entry.mine .files a").last).to_have_text("📎 notes.txt (5 B)")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Answered")
+
+        before = await tab.locator("#entries").inner_text()
+        await tab.reload()
+        await expect(tab.locator(".entry.mine .files a")).to_be_visible()
+        assert await tab.locator("#entries").inner_text() == before
+
+
+async def test_all_of_it_can_be_done_with_the_keyboard(page: Page, browser: Browser) -> None:
+    async with screen(page, browser, ANA) as tab:
+        await tab.goto("/chat")
+        await expect(tab.locator("#text")).to_be_focused()
+        await tab.keyboard.type("one")
+        await tab.keyboard.press("Shift+Enter")
+        await tab.keyboard.type("two")
+        await expect(tab.locator("#text")).to_have_value("one\ntwo")
+        await tab.fill("#text", "")
+        await tab.keyboard.type("/stat")
+        await expect(tab.locator("#suggestions")).to_contain_text("/status")
+        await tab.keyboard.press("ArrowDown")
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator("#text")).to_have_value("/status")
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator(".entry.command")).to_contain_text("State: idle")
+        await tab.keyboard.type("/sleep 60")
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator("#stop")).to_be_visible()
+        await tab.keyboard.press("Escape")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Stopped")
+        await tab.keyboard.type("/approve make")
+        await tab.keyboard.press("Enter")
+        allow = tab.locator(".entry.card").get_by_role("button", name="Allow")
+        await expect(allow).to_be_visible()
+        for _ in range(20):
+            await tab.keyboard.press("Shift+Tab")
+            if await allow.evaluate("(button) => button === document.activeElement"):
+                break
+        await expect(allow).to_be_focused()
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator("#entries")).to_contain_text("ran: make")
+
+
+async def test_what_was_not_sent_is_kept_and_sent_once(page: Page, browser: Browser) -> None:
+    async with screen(page, browser, BEN) as tab:
+        await tab.goto("/chat")
+        await write(tab, "/say first")
+        await expect(tab.locator("#entries")).to_contain_text("first")
+        await expect(tab.locator(".entry.mine")).to_contain_text("Answered")
+        await tab.route("**/say", _lost)
+        await write(tab, "/say the answer to this was lost")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Kept")
+        await tab.unroute("**/say")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Answered")
+        await expect(tab.locator(".entry")).to_have_count(4)
+
+        await tab.fill("#text", "half a thought")
+        await tab.reload()
+        await expect(tab.locator("#text")).to_have_value("half a thought")
+
+
+async def _lost(route: Route) -> None:
+    """The gateway takes it, and its answer never comes."""
+    await route.fetch()
+    await route.abort()
+
+
+async def test_a_phone_has_room_for_everything(page: Page, browser: Browser) -> None:
+    ana, lane = await page.signed_in(ANA), new_lane()
+    await say(ana, lane, "/say " + "a very long word: " + "x" * 300)
+    async with screen(page, browser, ANA, {"width": 360, "height": 740}, dark=True) as tab:
+        for path in (f"/chat/{lane}", "/chat", "/lanes"):
+            await tab.goto(path)
+            first = tab.locator("#entries > li, #threads > li, #lanes > li").first
+            await expect(first).to_be_attached()
+            wide = await tab.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 360, path
+        await tab.goto("/chat")
+        await tab.locator("#threads a").first.click()
+        await expect(tab.locator("#text")).to_be_visible()
+        await expect(tab.locator(".threads")).to_be_hidden()
+        await tab.get_by_label("All threads").click()
+        await expect(tab.locator("#threads")).to_be_visible()
+
+
+async def test_a_page_is_small_and_asks_nobody_else(page: Page, browser: Browser) -> None:
+    for path in ("/chat", "/lanes"):
+        async with screen(page, browser, ANA, PHONE) as tab:
+            sizes: list[int] = []
+            asked: list[str] = []
+            tab.on("request", lambda request, asked=asked: asked.append(request.url))  # type: ignore[misc]
+            answer = await tab.goto(path)
+            assert answer is not None
+            await tab.wait_for_function("document.querySelector('#hello, #lanes') !== null")
+            for url in {url for url in asked if "/static/" in url} | {answer.url}:
+                body = await page.browser().get(url) if "/static/" in url else None
+                sizes.append(len(body.content) if body else len(await answer.body()))
+            assert sum(sizes) < MOST, (path, sizes)
+            assert all(url.startswith((page.url, "data:", "blob:")) for url in asked)
