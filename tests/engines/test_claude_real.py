@@ -21,6 +21,8 @@ from core.engines.base import (
     Attachment,
     Decision,
     Engine,
+    Failure,
+    FailureKind,
     Finished,
     Started,
     SteerSettled,
@@ -130,6 +132,27 @@ async def test_a_resumed_session_is_not_charged_with_its_past(
     second = await scene.say("again", model=MODEL, session=first.started.session)
     assert second.started.resumed
     assert second.events[-2] == first.events[-2]
+
+
+async def test_a_cap_ends_the_turn_after_the_step_that_reaches_it_and_not_the_session(
+    scene: Scene,
+) -> None:
+    first = await scene.say("hello", model=MODEL)
+    session = first.started.session
+    tool_use = tool("Bash", command="touch tea.txt")
+    capped = await scene.say(
+        tool_use, model=MODEL, session=session, budget=0.003, approvals=Approvals.FULL
+    )
+    assert capped.started.resumed
+    end = capped.events[-1]
+    assert isinstance(end, Finished)
+    assert end.failure == Failure(FailureKind.SPENT)
+    assert usages(capped)[-1].cost == pytest.approx(0.00375)
+    enough = await scene.say("again", model=MODEL, session=session, budget=0.1)
+    assert enough.events[-1] == DONE
+    free = await scene.say("RECALL", model=MODEL, session=session)
+    assert free.started.resumed
+    assert free.events[-1] == DONE
 
 
 async def test_the_cost_is_told_before_a_command_is_run(
