@@ -233,9 +233,8 @@ class Gateway:
             ("local socket", control.serve(terminals)),
             ("web", self._web(parts, living, local, web)),
             ("tools of agents", self._tools(parts, agents)),
-            ("abilities", self._look(parts.engines)),
         ]
-        applying.tells(reports, jobs)
+        applying.begin(self._settings, reports, jobs)
         hears.begin(group)
         beside = [group.create_task(what, name=name) for name, what in work]
         self.owner_token = link_of_start(parts.store, parts.people, self._clock.now())
@@ -260,19 +259,6 @@ class Gateway:
         app = await asyncio.to_thread(importlib.import_module, "gateway.web.app")
         tools = await asyncio.to_thread(importlib.import_module, "gateway.web.tools")
         await app.serve(tools.application(parts.tools), listener)
-
-    async def _look(self, engines: Mapping[str, Engine]) -> None:
-        """Ask the agent what it can do, where side answers depend on that; turns do not wait."""
-        engine = engines.get(self._settings.engine.value)
-        if engine is not None and self._settings.acp_readonly_mode and not engine.abilities.side:
-            try:
-                findings = await engine.check()
-            except Exception:  # the border to engines: a look that breaks costs nothing else
-                log.exception("what the engine %s can do could not be looked at", engine.name)
-                return
-            for finding in findings:
-                if not finding.ok:
-                    log.warning("%s: %s %s", finding.name, finding.detail, finding.fix)
 
     async def _tidy(self, store: Store) -> None:
         while True:

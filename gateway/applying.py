@@ -56,9 +56,10 @@ class Applying:
         self._clock = clock
         self._reports: tuple[Reports, JobReports] | None = None
 
-    def tells(self, reports: Reports, jobs: JobReports) -> None:
-        """Those who answer the command line go by the settings as well."""
+    def begin(self, settings: Settings, reports: Reports, jobs: JobReports) -> None:
+        """Everything runs. Those who answer the command line go by the settings as well."""
         self._reports = reports, jobs
+        self._tending.look(_side_engine(settings))
 
     async def apply(self, old: Settings, new: Settings) -> None:
         """Everything that differs. What is running goes on as it began."""
@@ -127,6 +128,7 @@ class Applying:
             await self._tending.renew(fresh, names)
             for name in names:
                 health.renewed(name)
+            self._tending.look(_side_engine(new))
         health.fallback = fallback(new, self._parts.engines)
 
     async def _lanes(self, old: Settings, new: Settings) -> None:
@@ -157,6 +159,11 @@ class Applying:
         await self._parts.intake.take_up(name)
         await self._parts.runner.adopt(name)
         self._parts.jobs_changed()
+
+
+def _side_engine(settings: Settings) -> str:
+    """The engine whose side answers depend on what its agent can do; "" it does not matter."""
+    return settings.engine.value if settings.acp_readonly_mode else ""
 
 
 def _differs(row: Setting, old: Settings, new: Settings) -> bool:

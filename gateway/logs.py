@@ -98,8 +98,11 @@ class SafeHandler(logging.StreamHandler[IO[str]]):
 
     def __init__(self, stream: IO[str], form: LogFormat, redact: Redactor) -> None:
         super().__init__(stream)
-        self.setFormatter(JsonFormat() if form is LogFormat.JSON else TextFormat())
+        self.write_as(form)
         self._redact = redact
+
+    def write_as(self, form: LogFormat) -> None:
+        self.setFormatter(JsonFormat() if form is LogFormat.JSON else TextFormat())
 
     def hide(self, *secrets: str) -> None:
         """Hide these as well from now on."""
@@ -134,14 +137,20 @@ def renew(settings: Settings) -> None:
     """Go by other settings from now on; what was a secret before stays hidden."""
     if hide(_secrets(settings)):
         _set_levels(settings)
+    for handler in _ours():
+        handler.write_as(settings.log_format)
 
 
 def hide(secrets: Iterable[str]) -> bool:
     """Hide these as well from now on; False when the log is not set up by us."""
-    ours = [one for one in logging.getLogger().handlers if isinstance(one, SafeHandler)]
+    ours = _ours()
     for handler in ours:
         handler.hide(*secrets)
     return bool(ours)
+
+
+def _ours() -> list[SafeHandler]:
+    return [one for one in logging.getLogger().handlers if isinstance(one, SafeHandler)]
 
 
 def _secrets(settings: Settings) -> set[str]:

@@ -528,7 +528,6 @@ class Settings:
         values.choice(LogFormat),
         "text",
         "text, or json: one object a line",
-        Applies.NEXT_START,
     )
     log_level: LogLevel = _logs(
         "LANEWAY_LOG_LEVEL", values.choice(LogLevel), "info", "debug, info, warning or error"

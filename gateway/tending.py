@@ -28,6 +28,7 @@ class Tending:
         self._group: asyncio.TaskGroup | None = None
         self._tends: dict[Engine, asyncio.Task[None]] = {}
         self._old: dict[Engine, asyncio.Task[None]] = {}
+        self._looks: set[asyncio.Task[None]] = set()
 
     def begin(self, group: asyncio.TaskGroup, uses: Callable[[Engine], bool]) -> None:
         """Look after all of them; ``uses`` tells whether a turn runs on an engine."""
@@ -36,8 +37,17 @@ class Tending:
             self._tend(engine)
 
     def end(self) -> None:
-        for task in (*self._tends.values(), *self._old.values()):
+        for task in (*self._tends.values(), *self._old.values(), *self._looks):
             task.cancel()
+
+    def look(self, name: str) -> None:
+        """Ask an agent what it can do, if that is not known yet; turns do not wait for it."""
+        engine = self._engines.get(name)
+        if engine is not None and not engine.abilities.side:
+            assert self._group is not None, "tending has begun"
+            task = self._group.create_task(_look(engine), name=f"abilities of {name}")
+            self._looks.add(task)
+            task.add_done_callback(self._looks.discard)
 
     async def close(self) -> None:
         """End every warm process, of old engines as well."""
@@ -79,3 +89,14 @@ class Tending:
         await engine.close()
         del self._old[engine]
         log.info("%s: the old one has ended", engine.name)
+
+
+async def _look(engine: Engine) -> None:
+    try:
+        findings = await engine.check()
+    except Exception:  # the border to engines: a look that breaks costs nothing else
+        log.exception("what the engine %s can do could not be looked at", engine.name)
+        return
+    for finding in findings:
+        if not finding.ok:
+            log.warning("%s: %s %s", finding.name, finding.detail, finding.fix)

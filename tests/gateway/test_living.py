@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable
@@ -264,6 +265,7 @@ AT_ONCE: dict[str, tuple[str, Seen]] = {
         lambda p: p.site.parts.within.life.preparing.hearing is not None,
     ),
     "log_level": ("debug", lambda p: p.site.settings.log_level),
+    "log_format": ("json", lambda p: p.site.settings.log_format),
 }
 # What the page itself goes by is read from the site at each use.
 OF_THE_SITE = frozenset(
@@ -384,7 +386,6 @@ def test_the_rest_is_for_a_start() -> None:
         "home": Applies.ENVIRONMENT,
         "web_host": Applies.ENVIRONMENT,
         "web_port": Applies.ENVIRONMENT,
-        "log_format": Applies.NEXT_START,
         "after_crash": Applies.NEXT_START,
     }
 
@@ -403,7 +404,10 @@ async def test_a_saved_secret_is_hidden_in_the_log_from_then_on(
     try:
         await save(page, METRICS_TOKEN="never-in-a-log")
         logging.getLogger("laneway").warning("somebody wrote never-in-a-log")
+        await save(page, LOG_FORMAT="json")
+        logging.getLogger("laneway").warning("as an object")
     finally:
         logging.getLogger().removeHandler(handler)
     assert any("[secret]" in line for line in hidden)
+    assert json.loads(hidden[-1])["message"] == "as an object"
     assert not any("never-in-a-log" in line for line in hidden)
