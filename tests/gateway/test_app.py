@@ -213,3 +213,32 @@ async def test_the_address_it_tells_is_the_one_where_it_answers(
         await gateway.run(ready)
     assert gateway.web_port > 0
     assert f"{shown}{gateway.web_port}/readyz" in caplog.text
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+async def test_the_owners_link_is_on_the_terminal_before_ready_and_in_no_log(
+    tmp_path: Path,
+    form: str,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = config.load(
+        {"LANEWAY_HOME": str(tmp_path), "LANEWAY_WEB_PORT": "0", "LANEWAY_LOG_FORMAT": form},
+        cwd=tmp_path,
+    )
+    gateway = Gateway(made, SystemClock(), lambda *_: {})
+    caplog.set_level(logging.DEBUG)
+
+    def ready() -> None:
+        run._ready(made, gateway.web_port, gateway.owner_token)
+        gateway.stop()
+
+    async with asyncio.timeout(20):
+        await gateway.run(ready)
+    out, err = capsys.readouterr()
+    link = f"http://127.0.0.1:{gateway.web_port}/signin/link#token={gateway.owner_token}"
+    assert len(gateway.owner_token) > 40
+    assert link in (err if form == "json" else out.partition("ready\n")[0])
+    assert gateway.owner_token not in (out if form == "json" else err)
+    assert gateway.owner_token not in caplog.text
+    assert f"open http://127.0.0.1:{gateway.web_port} in a browser" in caplog.text
