@@ -29,6 +29,7 @@ from core.store.errors import Poisoned
 from core.store.jobs import OpenFiring
 from core.store.records import Delivery
 from core.turns import DropAsked, Turn
+from core.when import BadWhen
 
 log = logging.getLogger("laneway.jobs")
 
@@ -169,7 +170,10 @@ class Jobs:
     async def _set_right(self, now: int) -> None:
         """Jobs that a clock far ahead sent into the future go by this one again."""
         for job in await stored.ahead(self._store, now + job_rules.DAY):
-            at = job_rules.set_right(job, job.plan, now)
+            try:
+                at = job_rules.set_right(job, job.plan, now)
+            except (BadWhen, LookupError, ValueError):
+                continue  # it is told when it is due
             if at is not None:
                 log.warning("job %d: the clock was ahead; it goes by this one again", job.id)
                 self._changed = True
@@ -182,11 +186,15 @@ class Jobs:
         lanes = await stored.lanes(self._store, (job.lane for job in jobs))
         fired: list[Fired] = []
         begun: set[str] = set()  # lanes that are busy once these are stored
-        for job in jobs:
+
+        async def decide(job: Job) -> None:
             busy = job.lane in begun or self._busy(job.lane)
             fired.append(await self.firing.of(job, lanes[job.lane], busy=busy))
             if fired[-1].turn is not None:
                 begun.add(job.lane)
+
+        for job in jobs:
+            await fault_of(decide(job), f"job {job.id}")  # a fault costs this one alone
         await self.store(fired)
 
     def _busy(self, lane: str) -> bool:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from core.firing import Fired
+from core.firing import Fired, Firing
 from core.job_rules import Decision, Fate, Job, JobKind, JobState
 from core.messages import Address
 from core.store import jobs as stored
 from core.store import reads, rows
 from core.store.jobs import OpenFiring
+from core.store.records import LaneRow
 from core.turns import Origin, Result, Status
 from core.when.plan import to_instant
 from tests.fakes.clock import FakeClock
@@ -419,6 +420,28 @@ async def test_a_look_that_breaks_is_made_again(
         assert await house.states() == []
         await clock.advance(15)
         assert await house.states() == ["done"]
+
+
+async def test_a_job_that_breaks_keeps_no_other_from_firing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = clock_at("2027-02-09T12:00:00")
+    decide, broken = Firing.of, [True]
+
+    async def breaking(self: Firing, job: Job, lane: LaneRow, *, busy: bool) -> Fired:
+        if job.id == 1 and broken:
+            raise RuntimeError("a bug")
+        return await decide(self, job, lane, busy=busy)
+
+    monkeypatch.setattr(Firing, "of", breaking)
+    async with jobs_in(tmp_path, clock) as house:
+        await house.made("/in 10s : one")
+        await house.made("/in 10s : two")
+        await clock.advance(31)
+        assert (await house.states(1), await house.states(2)) == ([], ["done"])
+        broken.clear()
+        await clock.advance(16)
+        assert await house.states(1) == ["done"]
 
 
 async def test_the_end_of_a_run_that_could_not_be_recorded_is_recorded_later(
