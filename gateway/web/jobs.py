@@ -24,7 +24,9 @@ from core.store import jobs as stored
 from core.store import reads
 from core.store.jobs import FiringRow
 from core.store.records import LaneRow
+from core.watch_rules import FOR_EVER
 from core.when import BadWhen, upcoming
+from core.wording import duration
 from gateway.job_desk import NEXT, JobDesk, Wish, coming, verbs
 from gateway.job_parts import job_limits, zone_name
 from gateway.job_reports import as_json
@@ -71,7 +73,7 @@ async def _page(request: Request, visitor: Visitor) -> Response:
         beyond=max(0, len(ended) - ENDED), own=own,
         lanes=await _choices(site, visitor),
         zone=zone_of(site, visitor),
-        catch_up=job_limits(site.settings).catch_up // 60_000,
+        catch_up=duration(job_limits(site.settings).catch_up), for_ever=duration(FOR_EVER),
     )  # fmt: skip
 
 

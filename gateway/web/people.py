@@ -6,6 +6,7 @@ commit with its audit row, and holds from the next message on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from starlette.requests import Request
@@ -24,6 +25,7 @@ from gateway.web.rendering import html
 from gateway.web.site import Site, site_of
 from gateway.web.visitor import Visitor
 
+_MAILBOX = re.compile(r"[^@\s]*@[^@\s]+\.[^@\s]+")
 ROLES = (Role.MEMBER, Role.ADMIN)
 WORD = "remove"  # what has to be written where it is easy to lock oneself out
 
@@ -201,7 +203,7 @@ def _done(said: str) -> Response:
 def _read(request: Request, name: str, read: Callable[[str], str]) -> str:
     """An id as the settings take it, or Bad with the same words."""
     typed = text(request, name, 200).strip()
-    if typed.startswith(WEB) or "@" in typed:
+    if typed.startswith(WEB) or _MAILBOX.fullmatch(typed):
         raise Bad(
             "Mailboxes are named in the settings: LANEWAY_MEMBER_EMAILS, LANEWAY_ADMIN_EMAILS."
         )

@@ -62,14 +62,14 @@ async def _page(spent: Spent, request: Request, visitor: Visitor) -> Response:
     if shown not in SHOWS:
         raise Bad(f"What is shown is one of {', '.join(SHOWS)}.")
     caps = await _caps(site, visitor)
-    engines = _engines(seen)
+    engines = _engines(seen, shown)
     return html(
         request, "usage.html", visitor,
         period=seen.period, periods=list(PERIODS), shown=shown, zone=seen.zone,
         total=_row(_total(used for _, used in seen.every())),
         plot=_plot(seen, engines, shown, caps["cap"]),
         engines=engines, days=[_day(day, sums) for day, sums in _pairs(seen)][::-1],
-        people=_people(site, seen, caps) if visitor.admin else [],
+        people=_people(site, seen, caps, shown) if visitor.admin else [],
         caps=caps, missing=usage.unpriced(seen.every()),
     )  # fmt: skip
 
@@ -175,25 +175,31 @@ def _day(day: Day, sums: Sums) -> Json:
     }
 
 
-def _engines(seen: Seen) -> list[Json]:
-    """Each engine with its colour, the one with the most turns first."""
+def _engines(seen: Seen, shown: str = SHOWS[0]) -> list[Json]:
+    """Each engine with its colour and its part of the longest bar, the most turns first."""
     sums: dict[str, Used] = {}
     for source, used in seen.every():
         sums[source.engine] = sums.get(source.engine, Used()) + used
     order = sorted(sums.items(), key=lambda pair: (-pair[1].turns, pair[0]))
+    most = max((_measure(used, shown) for used in sums.values()), default=0.0)
     return [
-        {"engine": name, "colour": min(place, COLOURS - 1), **_row(used)}
+        {
+            "engine": name,
+            "colour": min(place, COLOURS - 1),
+            "part": share(_measure(used, shown), most) if most else 0.0,
+            **_row(used),
+        }
         for place, (name, used) in enumerate(order)
     ]
 
 
-def _people(site: Site, seen: Seen, caps: Json) -> list[Json]:
+def _people(site: Site, seen: Seen, caps: Json, shown: str = SHOWS[0]) -> list[Json]:
     """What each person has used, and of today's cap; whoever used the most money first."""
     sums: dict[str, Used] = {}
     for source, used in seen.every():
         sums[source.person] = sums.get(source.person, Used()) + used
     order = sorted(sums.items(), key=lambda one: (-(one[1].cost or 0.0), -one[1].turns, one[0]))
-    most = max((used.cost or 0.0 for used in sums.values()), default=0.0)
+    most = max((_measure(used, shown) for used in sums.values()), default=0.0)
     cap = caps["person_cap"]
     listed = []
     for person, used in order:
@@ -206,7 +212,7 @@ def _people(site: Site, seen: Seen, caps: Json) -> list[Json]:
                 "today_usd": today,
                 "today": money(today),
                 "share": share(today, cap) if cap is not None else None,
-                "part": share(used.cost or 0.0, most) if most else 0.0,
+                "part": share(_measure(used, shown), most) if most else 0.0,
                 **_row(used),
             }
         )

@@ -84,7 +84,7 @@ async def test_a_watch_is_put_together_in_the_words_of_the_chat(
         await tab.locator("#value").fill('the "last" one')
         await tab.locator("#when").fill("5m")
         await expect(tab.locator("#composed")).to_contain_text(
-            '/watch url https://example.org/ contains “the "last" one” 5m'
+            '/watch url https://example.org/ contains “the "last" one” every 5m'
         )
         await tab.locator("#prompt").fill("tell me")
         await tab.locator("#make [type=submit]").press("Enter")

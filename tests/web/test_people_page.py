@@ -111,7 +111,8 @@ async def test_somebody_added_by_id_may_talk_from_then_on(
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        ("@carla", "LANEWAY_MEMBER_EMAILS"),
+        ("@carla", "write channel:id"),
+        ("@example.org", "LANEWAY_MEMBER_EMAILS"),
         ("telegram:carla", "user names can change hands"),
         ("telegram:-1001900000001", "that is a group"),
         ("irc:carla", "write channel:id"),

@@ -43,6 +43,8 @@ function watched() {
   return `${what} json ${at("path").value.trim() || "."} ${at("op").value} ${plainly}`;
 }
 
+const often = (when) => (/^(every|each|daily|monthly)\b/i.test(when) ? when : `every ${when}`);
+
 /** The fields that the gateway makes the same words of as are written in a chat. */
 function wish() {
   const body = {
@@ -89,7 +91,7 @@ function look() {
       const body = wish();
       if (watching()) {
         at("composed").hidden = false;
-        at("composed").querySelector("code").textContent = `/watch ${body.watch} ${body.when} : …`;
+        at("composed").querySelector("code").textContent = `/watch ${body.watch} ${often(body.when.trim())} : …`;
       }
       const found = await ask("/api/when", body);
       if (mine !== asked) return;
