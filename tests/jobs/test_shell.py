@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.clock import SystemClock
+from core.store import web
 from core.store.store import Store
 from gateway.__main__ import main
 
@@ -103,3 +106,22 @@ def test_what_cannot_be_done_has_a_status(
         status = int(end.code or 0)
     assert status != 0
     assert capsys.readouterr().err
+
+
+def test_a_job_of_somebody_else_that_the_owner_changes_is_an_act(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add("every day at 09:00")
+
+    with closing(sqlite3.connect(home / "laneway.db")) as base:
+        base.execute("UPDATE jobs SET person = 'telegram:700000002'")
+        base.commit()
+    assert main(["job", "1", "pause"]) == 0
+
+    async def acts() -> list[web.Act]:
+        async with Store.open(home / "laneway.db", SystemClock()) as store:
+            return await web.acts(store, 2**62, 10)
+
+    (act,) = asyncio.run(acts())
+    assert (act.person, act.act, act.about) == ("local:owner", "job.pause", "job 1")
+    assert act.detail == "of telegram:700000002 in main"
