@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
 from gateway.paths import DATABASE
@@ -64,9 +63,10 @@ class Waking:
 
     async def write(self, home: Path) -> None:
         """A line now and then, until cancelled; what is shown of one change is forty of them."""
-        for self._lines in count(1):
+        while True:
             while self._lines - max(_found(home), default=0) > 30:
                 await asyncio.sleep(0.2)
+            self._lines += 1
             with self._file.open("a") as file:
                 file.write(f"line {self._lines}\n")
             await asyncio.sleep(0.7)
