@@ -8,6 +8,7 @@ thrown away, or whoever sends it would never see the answer. It must not know wh
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -22,6 +23,9 @@ class Patient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Head and body are two writes. The loop would set this itself, but not for sockets whose
+        # protocol was left to the system to choose, and then each answer waits for 40 ms.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._look()
 
     def data_received(self, data: bytes) -> None:

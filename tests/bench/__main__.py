@@ -10,7 +10,7 @@ import asyncio
 import platform
 import sys
 
-from tests.bench import accepts, engines, flow, footprint, jobs, latency, platforms
+from tests.bench import accepts, engines, flow, footprint, jobs, latency, platforms, web
 from tests.bench.house import machine
 
 MEASURES = (
@@ -27,6 +27,9 @@ MEASURES = (
     jobs.many_jobs,
     jobs.job_accuracy,
     jobs.year_of_jobs,
+    web.pages,
+    web.open_streams,
+    web.page_memory,
     engines.engine_programs,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -164,6 +165,23 @@ async def test_noise_costs_its_own_connection(page: Page, caplog: pytest.LogCapt
     assert not [one for one in answers if one.status == 500]
     assert await alive(page)
     assert not [one for one in caplog.records if one.exc_info]
+
+
+async def test_an_answer_is_not_held_back_for_what_may_follow(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    begin = serving.Patient.connection_made
+
+    def begun(self: serving.Patient, transport: asyncio.Transport) -> None:
+        begin(self, transport)
+        wire = transport.get_extra_info("socket")
+        made.append(wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(serving.Patient, "connection_made", begun)
+    assert await alive(page)
+    assert made
+    assert all(made)
 
 
 async def test_requests_one_behind_the_other_are_answered_in_order(page: Page) -> None:

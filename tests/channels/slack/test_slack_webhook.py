@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from channels.registry import CHECKS
 from channels.slack.adapter import SlackChannel
 from channels.slack.webhook import GIVES_UP, WINDOW
 from core.channel import Hook, Mark, Reply, Took
@@ -276,3 +277,13 @@ def test_forms_are_read_as_slack_writes_them() -> None:
     assert kind == "application/x-www-form-urlencoded"
     assert body == b"payload=%7B%22type%22%3A+%22block_actions%22%7D"
     assert json.loads(encoded("events_api", {"a": 1})[1]) == {"a": 1}
+
+
+async def test_the_doctor_wants_neither_an_app_token_nor_socket_mode() -> None:
+    async with FakeSlack() as fake:
+        fake.socket_mode = False
+        given = {"bot_token": fake.bot_token, "app_token": "", "api_base": fake.url}
+        found = await CHECKS["slack"](**given, signing_secret="hush")
+        assert all(well for _, well, _, _ in found)
+        assert not fake.called("apps.connections.open")
+        assert "hush" not in str(found)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from channels.telegram.adapter import TelegramChannel
+from channels.telegram.setup import check
 from channels.telegram.updates import KINDS
 from channels.telegram.webhook import Posting
 from core.channel import Hook, Reply, Took
@@ -262,3 +263,37 @@ class TestStoring:
 async def test_a_bot_that_is_polled_has_nowhere_to_post_to() -> None:
     async with TelegramChannel("1:x", QuickClock(), "http://127.0.0.1:9") as channel:
         assert channel.hook is None
+
+
+class TestDoctor:
+    async def findings(self, bot: Posted) -> tuple[str, bool, str, str]:
+        found = await check(bot.fake.token, bot.fake.url, URL)
+        return next(one for one in found if one[0] == "telegram updates")
+
+    async def test_before_the_first_start_nothing_is_set_and_nothing_wrong(
+        self, bot: Posted
+    ) -> None:
+        _, well, seen, to_do = await self.findings(bot)
+        assert well
+        assert "not posted anywhere yet" in seen
+        assert URL in to_do
+
+    async def test_posts_that_arrive_are_well(self, bot: Posted) -> None:
+        bot.fake.webhook = URL
+        _, well, seen, _ = await self.findings(bot)
+        assert well
+        assert f"posted to {URL}, 0 wait" in seen
+
+    async def test_another_address_and_posts_that_fail_are_named(self, bot: Posted) -> None:
+        bot.fake.webhook = "https://elsewhere.example.org/"
+        _, well, seen, to_do = await self.findings(bot)
+        assert not well
+        assert "elsewhere" in seen
+        assert URL in to_do
+        bot.fake.webhook = URL
+        bot.fake.updates.append(bot.said("waits"))
+        bot.fake.webhook_error = {"last_error_date": 1, "last_error_message": "SSL error"}
+        _, well, seen, to_do = await self.findings(bot)
+        assert not well
+        assert "SSL error" in seen
+        assert "https" in to_do
