@@ -48,7 +48,7 @@ thorough: dev ## the whole test suite with ten times as many random inputs
 
 drill: dev ## kill it under load, many times, and let all go wrong (KILLS=200 THREADS=60 WAKE=1000 SEED=again)
 	LANEWAY_DRILL_KILLS=$(or $(KILLS),200) LANEWAY_DRILL_THREADS=$(or $(THREADS),60) \
-	LANEWAY_DRILL_JOBS=$(or $(WAKE),1000) \
+	LANEWAY_DRILL_JOBS=$(or $(WAKE),1000) LANEWAY_DRILL_GUESSES=$(or $(GUESSES),10000) \
 	LANEWAY_DRILL_SEED=$(or $(SEED),0) $(BIN)/python -m pytest -s tests/drills
 
 bench: dev ## measure, against the goals (NAME=part of a measure's name)
