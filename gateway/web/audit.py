@@ -12,7 +12,7 @@ from starlette.routing import Route
 from core.store import jobs, web
 from core.store.web import Act
 from gateway.web.access import Bad, api, page
-from gateway.web.naming import name_of
+from gateway.web.naming import name_of, straight
 from gateway.web.rendering import html
 from gateway.web.site import Site, site_of
 from gateway.web.times import iso, said, zone_of
@@ -107,7 +107,7 @@ def _asked(request: Request) -> tuple[str, str, int]:
 async def _acts(site: Site, found: Sequence[Act], zone: str) -> list[Json]:
     """With the names of the threads and people that they are about."""
     lanes = await jobs.lanes(site.parts.store, {one.about for one in found if one.about})
-    titles = {lane.id: lane.title for lane in lanes.values() if lane.title}
+    titles = {lane.id: straight(lane.title) for lane in lanes.values() if lane.title}
     return [_shown(site, one, zone, titles) for one in found]
 
 

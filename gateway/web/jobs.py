@@ -32,7 +32,7 @@ from gateway.job_parts import job_limits, zone_name
 from gateway.job_reports import as_json
 from gateway.web import theirs
 from gateway.web.access import Bad, Who, api, page, text
-from gateway.web.naming import name_of
+from gateway.web.naming import name_of, straight
 from gateway.web.rendering import html
 from gateway.web.site import Site, site_of
 from gateway.web.times import iso, said, zone_of
@@ -148,7 +148,7 @@ def _shown(site: Site, visitor: Visitor, job: Job, lane: LaneRow | None) -> Json
         "noun": job_words.NOUNS[job.kind],
         "watch": job.what,
         "said": job.said,
-        "title": lane.title if lane else "",
+        "title": straight(lane.title) if lane else "",
         "chat": channel_of(job.lane) == LOCAL and visitor.is_me(lane.owner) if lane else False,
         "ended": job.state.ended,
         "name": name_of(site, job.person),
@@ -197,7 +197,7 @@ async def _choices(site: Site, visitor: Visitor) -> list[Json]:
     rows = await reads.lane_list(site.parts.store) if mine is None else list(mine.values())
     rows = [row for row in rows if row.direct or site.parts.people.listed(row.address)]
     return [
-        {"lane": row.id, "title": row.title or row.id}
+        {"lane": row.id, "title": straight(row.title) or row.id}
         for row in sorted(rows, key=lambda row: (-row.ended_at, row.id))[:CHOICES]
     ]
 

@@ -14,7 +14,7 @@ from core.people import WEB, People, Role
 from core.store import reads, web
 from core.store.web import Signin
 from gateway.web.accounts import OWNER
-from gateway.web.naming import name_of
+from gateway.web.naming import name_of, straight
 from gateway.web.site import Site
 from gateway.web.times import iso, said, zone_of
 from gateway.web.visitor import Visitor
@@ -64,7 +64,7 @@ async def _waiting(site: Site, zone: str) -> list[Json]:
     return [
         {
             "person": row.person,
-            "name": row.name or row.person,
+            "name": straight(row.name) or row.person,
             "code": row.code,
             "asked": said(row.asked_at, zone, now),
             "until": said(row.expires_at, zone, now),
@@ -137,7 +137,7 @@ async def _places(site: Site, zone: str) -> list[Json]:
     for row in stored:
         added = said(row.added_at, zone, now)
         why = f"allowed{_by(site, row.added_by)}, {added}"
-        listed.append({"place": row.id, "title": row.title, "why": why, "fixed": False})
+        listed.append({"place": row.id, "title": straight(row.title), "why": why, "fixed": False})
     known = {row.id for row in stored}
     for place in sorted(site.parts.people.lists.places - known):
         page = place in _of_page(site, "LANEWAY_PLACES")
@@ -173,7 +173,7 @@ async def _accounts(
                 "signins": [
                     {
                         "id": signin_id(one),
-                        "browser": one.browser or "a browser",
+                        "browser": straight(one.browser) or "a browser",
                         "network": one.network,
                         "opened": said(one.opened_at, zone, now),
                         "seen": said(one.seen_at, zone, now),

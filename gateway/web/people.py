@@ -20,7 +20,7 @@ from gateway import reports, values
 from gateway.web import listing
 from gateway.web.access import Bad, api, page, text
 from gateway.web.leaving import ended
-from gateway.web.naming import name_of
+from gateway.web.naming import name_of, straight
 from gateway.web.rendering import html
 from gateway.web.site import Site, site_of
 from gateway.web.visitor import Visitor
@@ -115,17 +115,18 @@ async def _pairing(request: Request, visitor: Visitor) -> Response:
     waiting = next((o for o in await reads.pairings(store) if o.person == person), None)
     if waiting is None or waiting.expires_at <= now:
         raise Bad("Nobody such waits any more: a request lasts an hour.", 404)
+    name = straight(waiting.name) or person
     if verb == "let_in":
         await reports.pair(
             store, site.parts.people, waiting.code, site.parts.runner.take, visitor.person
         )
         await site.parts.people.load(store)
-        return _done(f"{waiting.name or person} is a member now, and was told.")
+        return _done(f"{name} is a member now, and was told.")
     if verb != "refuse":
         raise Bad("Say let_in or refuse.")
     act = web.act(now, visitor.person, "person.refused", person, waiting.name)
     await store.save(rows.remove_pairing(person), act)
-    return _done(f"{waiting.name or person} was not let in.")
+    return _done(f"{name} was not let in.")
 
 
 # Places --------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ async def _allow(request: Request, visitor: Visitor) -> Response:
     site, place = site_of(request), _read(request, "place", values.place)
     if site.parts.people.knows(place):
         raise Bad("Members may talk there already.", 409)
-    title = text(request, "title", 120, needed=False).strip()
+    title = straight(text(request, "title", 120, needed=False))
     now = site.clock.now()
     act = web.act(now, visitor.person, "place.allowed", place, title)
     row = rows.place(PlaceRow(place, title, now, visitor.person))
@@ -156,7 +157,7 @@ async def _disallow(request: Request, visitor: Visitor) -> Response:
     act = web.act(site.clock.now(), visitor.person, "place.removed", place, stored.title)
     await site.parts.store.save(rows.remove_place(place), act)
     await site.parts.people.load(site.parts.store)
-    return _done(f"Nobody is answered in {stored.title or place} any more.")
+    return _done(f"Nobody is answered in {straight(stored.title) or place} any more.")
 
 
 # Accounts ------------------------------------------------------------------------------------

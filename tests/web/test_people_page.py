@@ -14,6 +14,7 @@ from core.people import Role
 from core.store import reads, rows, web
 from core.store.records import PairingRow, PersonRow, PlaceRow
 from core.turns import Status
+from gateway.web.naming import straight
 from tests.web.hostile import HOSTILE, looked
 from tests.web.site import ANA, BEN, OWNER, Page
 
@@ -338,4 +339,5 @@ async def test_names_of_others_are_text_on_the_page(
     await waits(page, "telegram:700000034", words)
     found = looked((await ana.get("/people")).text)
     assert found.faults == []
-    assert "".join(found.text).count(words) >= 3
+    assert "".join(found.text).count(straight(words)) >= 3
+    assert not set("\u202e\u2066") & set("".join(found.text))

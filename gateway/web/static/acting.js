@@ -2,6 +2,7 @@
 import { ask, busy, make, note } from "./page.js";
 
 const CALM = 20000;  // ms between two looks where nothing tells of changes
+const SOON = [1500, 4000, 9000];  // ms after a change until what it led to is looked for
 let newest = 0;
 
 /** Show the part of this page that changes as it is now; what is open or in focus stays so. */
@@ -23,11 +24,13 @@ export async function again(id = "live") {
   if (focused) (same(now, focused) ?? document.getElementById("content")).focus();
 }
 
-/** What was in focus, in the new part: by its id, else by what it is called. */
+/** What was in focus, in the new part: by its id, else by what it is called, else what is beside it. */
 function same(part, focused) {
-  if (focused.id) return document.getElementById(focused.id);
   const name = focused.getAttribute("aria-label") ?? focused.textContent;
-  return [...part.querySelectorAll(focused.tagName)].find((one) => (one.getAttribute("aria-label") ?? one.textContent) === name);
+  const box = focused.closest("li[id]");
+  return (focused.id && document.getElementById(focused.id))
+    || [...part.querySelectorAll(focused.tagName)].find((one) => (one.getAttribute("aria-label") ?? one.textContent) === name)
+    || (box && document.getElementById(box.id)?.querySelector("button"));
 }
 
 /** Keep it as it is now, calmly and only while somebody looks. */
@@ -67,5 +70,6 @@ export function act(button, path, body) {
     const answer = await ask(path, word ? { ...body, word } : body);
     if (answer.said) note(answer.said);
     await again();
+    for (const pause of SOON) setTimeout(() => again().catch(() => {}), pause);
   });
 }
