@@ -92,11 +92,12 @@ class Switched:
             self._end(used)
 
     async def _begin(self) -> Used:
-        try:
-            async with asyncio.timeout(HELD):
-                await self._up.wait()
-        except TimeoutError:
-            raise NotSent("the new connection is not up yet") from None
+        if not self._up.is_set():
+            try:
+                async with asyncio.timeout(HELD):
+                    await self._up.wait()
+            except TimeoutError:
+                raise NotSent("the new connection is not up yet") from None
         if self._used is None:
             raise NotSent("it is not set up now")
         self._used.calls += 1

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from channels import registry
 from core import delivering
 from gateway import app, logs, switched, tending
 from gateway.channel_parts import wanted_channels
@@ -153,6 +154,20 @@ class TestChannels:
         assert len(fake.called("getMe")) == asked
         assert up(page)
         assert "discord" in page.site.parts.here
+
+    async def test_one_that_cannot_be_opened_is_named_and_costs_no_other(
+        self, page: Page, fake: FakeTelegram, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await save(page, TELEGRAM_TOKEN=TOKEN)
+        await until(lambda: up(page))
+        monkeypatch.setitem(registry.ADAPTERS, "discord", "no.such.library")
+        await save(page, DISCORD_TOKEN="x", DISCORD_API_BASE="http://127.0.0.1:9")
+        (reason,) = page.site.reasons()
+        assert reason.startswith("discord: could not be opened (ModuleNotFoundError)")
+        fake.user_says("/say hello")
+        await fake.until(lambda: fake.texts(ANA) == ["hello"])
+        await save(page, DISCORD_TOKEN=None)
+        assert page.site.reasons() == []
 
     @pytest.mark.parametrize("name", ["slack", "discord"])
     async def test_the_other_platforms_are_connected_and_taken_away_as_well(

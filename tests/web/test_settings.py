@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -299,6 +300,18 @@ class TestSeveralAdmins:
         assert page.site.settings.queue_limit == 7
         assert page.site.settings.max_turns == 8
         assert (await save(cleo, clash["revision"], QUEUE_LIMIT="9")).status_code == 200
+
+    async def test_of_two_saves_in_the_same_moment_one_is_told_of_the_other(
+        self, page: Page
+    ) -> None:
+        ana = await page.signed_in("ana@example.org")
+        bodies = [
+            {"changes": {"LANEWAY_QUEUE_LIMIT": value}, "based": {"LANEWAY_QUEUE_LIMIT": 0}}
+            for value in ("7", "9")
+        ]
+        answers = await asyncio.gather(*(ana.post(API, json=body) for body in bodies))
+        assert sorted(answer.status_code for answer in answers) == [200, 409]
+        assert len([act for act in await audit(page) if act.act == "setting.saved"]) == 1
 
     async def test_different_settings_are_no_clash(self, page: Page) -> None:
         ana = await page.signed_in("ana@example.org")

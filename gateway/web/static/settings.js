@@ -17,6 +17,7 @@ const LIKE = { number: "numeric", money: "decimal" };
 let looking;
 
 function show(all) {
+  const focused = document.activeElement?.id, at = scrollY;
   rows.clear();
   form.replaceChildren(...all.groups.map((group, number) => section(group, number, all.tests)));
   document.getElementById("groups").replaceChildren(...all.groups.map((group, number) =>
@@ -25,6 +26,8 @@ function show(all) {
   connections(all.connections);
   search();
   pending();
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  scrollTo({ top: at, behavior: "instant" });
 }
 
 /** How the platforms are connected, looked at again while one is on its way. */
@@ -364,6 +367,9 @@ addEventListener("beforeunload", (event) => { if (changed().length) event.preven
 if (Intl.supportedValuesOf) {
   document.getElementById("zones").append(...["UTC", ...Intl.supportedValuesOf("timeZone")].map((zone) => make("option", { value: zone })));
 }
-ask("/api/settings").then(show, (fault) => {
+ask("/api/settings").then((all) => {
+  show(all);
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView({ block: "center" });
+}, (fault) => {
   form.replaceChildren(make("p", { class: "empty" }, fault.message));
 });
