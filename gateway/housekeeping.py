@@ -1,4 +1,4 @@
-"""Files of the home that are not needed for ever: copies on their way into or out of threads."""
+"""Files of the home that are not for ever: copies on their way, and those of local threads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from core.preparing import INCOMING
 from core.store import reads
 from core.store.records import FilePart
 from core.store.store import Store
-from gateway.paths import OUTGOING
+from gateway.paths import FILES, OUTGOING
 
-KEPT = 7 * 24 * 3600.0  # seconds; an outage of a platform or of the gateway may last days
+DAY = 24 * 3600.0
+KEPT = 7 * DAY  # seconds; an outage of a platform or of the gateway may last days
+SHOWN = 90 * DAY  # seconds for which files of local threads can be fetched again
 
 
 async def tidy_files(home: Path, store: Store, now: int) -> None:
@@ -22,5 +24,5 @@ async def tidy_files(home: Path, store: Store, now: int) -> None:
         for delivery in await reads.deliveries_open(store)
         if isinstance(delivery.part, FilePart)
     ]
-    for folder in (INCOMING, OUTGOING):
-        await asyncio.to_thread(inside.tidy, home / folder, waiting, now / 1000 - KEPT)
+    for folder, kept in ((INCOMING, KEPT), (OUTGOING, KEPT), (FILES, SHOWN)):
+        await asyncio.to_thread(inside.tidy, home / folder, waiting, now / 1000 - kept)

@@ -117,25 +117,30 @@ async def _say(request: Request, visitor: Visitor) -> Response:
         raise Bad("files is a list of ids")
     if not said.strip() and not idents:
         raise Bad("write something, or add a file")
-    async with _naming:  # two people who give one name make one lane
-        await _check(site, visitor, lane)
-        with_it = await files.named(site, visitor, idents)
-        if with_it:
-            kept = [threads.upload_named(file.ref, lane) for file in with_it]
-            await site.parts.store.save(*kept)
-        saying = site.local.say(
-            lane, visitor.person, visitor.name, said,
-            ident=reading.identity_of(visitor.person, ref), files=with_it,
-        )  # fmt: skip
-        try:
-            async with asyncio.timeout(STORED_WITHIN):
-                await saying
-        except (TimeoutError, ConnectionError) as fault:
-            raise Bad("the gateway cannot store it now; try again in a moment", 503) from fault
+    if await _found(site, visitor, lane) is not None:
+        await _speak(site, visitor, lane, said, ref, idents)
+    else:
+        async with site.hub.naming:  # two people who give one name do not make one lane
+            await _speak(site, visitor, lane, said, ref, idents)
     return JSONResponse({"lane": lane, "id": ref})
 
 
-_naming = asyncio.Lock()
+async def _speak(
+    site: Site, visitor: Visitor, lane: str, said: str, ref: str, idents: list[str]
+) -> None:
+    await _check(site, visitor, lane)
+    with_it = await files.named(site, visitor, idents)
+    kept = [threads.upload_named(file.ref, lane) for file in with_it]
+    await site.parts.store.save(*kept)
+    saying = site.local.say(
+        lane, visitor.person, visitor.name, said,
+        ident=reading.identity_of(visitor.person, ref), files=with_it,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(STORED_WITHIN):
+            await saying
+    except (TimeoutError, ConnectionError) as fault:
+        raise Bad("the gateway cannot store it now; try again in a moment", 503) from fault
 
 
 async def _check(site: Site, visitor: Visitor, lane: str) -> None:

@@ -84,6 +84,7 @@ class Hub:
         self._house: dict[str, bool] = {}
         self._wake = asyncio.Event()
         self._closed = False
+        self.naming = asyncio.Lock()  # held while a lane gets its name and its first message
 
     # For routes ---------------------------------------------------------------------------
 
@@ -249,7 +250,8 @@ class Hub:
             return
         if stream.lane not in stream.knows:
             room = None  # nothing stands there yet
-        key = (tuple(sorted(theirs_now)), tuple(gone), stream.lane)
+        there = stream.lane in stream.knows
+        key = (tuple(sorted(theirs_now)), tuple(gone), stream.lane, there)
         if key not in told:
             body: dict[str, Any] = {"lanes": [seen[lane].shown for lane in sorted(theirs_now)]}
             if gone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
@@ -164,6 +165,29 @@ async def test_a_burst_of_changes_is_told_in_a_few_events(page: Page) -> None:
         await tab.until(lambda: tab.state == "idle" and "w39" in tab.answers[-1])
         seconds = asyncio.get_running_loop().time() - begun
         assert len(tab.told) <= 2 + seconds / hub.EVERY
+
+
+async def test_a_change_is_made_ready_once_however_many_look(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana, lane = await page.signed_in("ana@example.org"), new_lane()
+    tabs = [Tab(ana, lane) for _ in range(12)]
+    for tab in tabs:
+        await tab.open()
+    asked: list[str] = []
+    fetch = page.site.parts.store.fetch
+
+    async def counted(query: str, **parameters: object) -> list[sqlite3.Row]:
+        asked.append(query)
+        return await fetch(query, **parameters)
+
+    monkeypatch.setattr(page.site.parts.store, "fetch", counted)
+    await say(ana, lane, "/stream 30 0.05")
+    for tab in tabs:
+        await tab.until(lambda tab=tab: tab.state == "idle" and "w29" in tab.texts[-1])  # type: ignore[misc]
+        await tab.cut()
+    assert 0 < asked.count("lane.writers_of") < len(tabs)
+    assert 0 < asked.count("thread.made") < len(tabs)
 
 
 async def test_the_end_of_the_gateway_is_not_held_up_by_those_who_listen(tmp_path: Path) -> None:
