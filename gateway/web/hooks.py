@@ -5,6 +5,8 @@ What proves that it is the platform, and what a post means, its channel knows al
 
 from __future__ import annotations
 
+import logging
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -13,22 +15,57 @@ from core.channel import Hook, Hooked, Reply, Took
 from gateway.web.access import Bad, Kind, limited, open_api
 from gateway.web.site import site_of
 
+log = logging.getLogger("laneway.web")
+
 BODY_MOST = 1_048_576  # bytes
+AT_ONCE = 32  # posts that are read or stored; a signature is known to be good only afterwards
 COME_AGAIN = 5  # seconds, where a channel says nothing of it
+TELL_EVERY = 600.0  # seconds between two lines of the log about who may not post
 
 
 def routes() -> list[Route]:
-    return [open_api("/hooks/{channel}", _posted, methods=("POST",), kind=Kind.RAW, body=BODY_MOST)]
+    posts = _Posts()
+    return [
+        open_api("/hooks/{channel}", posts.take, ("POST",), kind=Kind.RAW, body=BODY_MOST),
+    ]
 
 
-async def _posted(request: Request) -> Response:
-    hook = _hook(request)
-    if hook is None:
-        raise Bad("nothing is posted here: this platform is not set up to", 404)
-    headers = dict(request.headers)
-    if not hook.lets_in(headers):
-        raise _not_ours()
-    return _answer(await hook.posted(headers, await limited(request, BODY_MOST)))
+class _Posts:
+    def __init__(self) -> None:
+        self._under_way = 0
+        self._told: dict[str, float] = {}  # channel: when its refusals were last told of
+
+    async def take(self, request: Request) -> Response:
+        hook = _hook(request)
+        if hook is None:
+            raise Bad("nothing is posted here: this platform is not set up to", 404)
+        headers = dict(request.headers)
+        if not hook.lets_in(headers):
+            raise self._not_ours(request)
+        if self._under_way >= AT_ONCE:
+            return _later(Reply(Took.LATER))
+        self._under_way += 1
+        try:
+            reply = await hook.posted(headers, await limited(request, BODY_MOST))
+        finally:
+            self._under_way -= 1
+        match reply.took:
+            case Took.STORED:
+                return PlainTextResponse(reply.text)
+            case Took.NOT_OURS:
+                raise self._not_ours(request)
+            case Took.NO_SENSE:
+                raise Bad("this is not what the platform posts")
+            case Took.LATER:
+                return _later(reply)
+
+    def _not_ours(self, request: Request) -> Bad:
+        """Said in the log now and then: it may be a secret that does not fit, or a stranger."""
+        channel, now = request.path_params["channel"], site_of(request).clock.monotonic()
+        if now - self._told.get(channel, -TELL_EVERY) >= TELL_EVERY:
+            self._told[channel] = now
+            log.warning("%s: refused a post without the right secret or signature", channel)
+        return Bad("the secret or the signature is wrong", 401)
 
 
 def _hook(request: Request) -> Hook | None:
@@ -36,18 +73,6 @@ def _hook(request: Request) -> Hook | None:
     return channel.hook if isinstance(channel, Hooked) else None
 
 
-def _answer(reply: Reply) -> Response:
-    match reply.took:
-        case Took.STORED:
-            return PlainTextResponse(reply.text)
-        case Took.NOT_OURS:
-            raise _not_ours()
-        case Took.NO_SENSE:
-            raise Bad("this is not what the platform posts")
-        case Took.LATER:
-            again = {"Retry-After": str(reply.again_after or COME_AGAIN)}
-            return JSONResponse({"error": "not stored yet; post it again"}, 503, again)
-
-
-def _not_ours() -> Bad:
-    return Bad("the secret or the signature is wrong", 401)
+def _later(reply: Reply) -> Response:
+    again = {"Retry-After": str(reply.again_after or COME_AGAIN)}
+    return JSONResponse({"error": "not stored yet; post it again"}, 503, again)

@@ -1,19 +1,30 @@
 """A connection of the page: patient with people, and not for ever with who never finishes asking.
 
-The server's own limits are on sizes and on silence between two requests; here is the one on the
-time that the head of a request may take, and the rest of a body after its answer: that is read and
-thrown away, or whoever sends it would never see the answer. It must not know what is asked.
+The server's own limits are on sizes and on silence between two requests; here are those on the time
+that the head of a request may take, on how many come at once, and on the rest of a body after its
+answer: that is read and thrown away, or whoever sends it would never see the answer. It must not
+know what is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
+from functools import cache
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+FEWEST, MOST = 64, 4096  # connections at once
 HEAD_WITHIN = 20.0  # seconds in which a request's head has to be here, or the rest of its body
+
+
+@cache
+def connections_most() -> int:
+    """Half of the files that the process may have open: agents and the store need some as well."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return FEWEST if soft < 2 * FEWEST else min(MOST, soft // 2)
 
 
 class Patient(H11Protocol):
@@ -23,6 +34,9 @@ class Patient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if len(self.connections) > connections_most():
+            transport.abort()
+            return
         # Head and body are two writes. The loop would set this itself, but not for sockets whose
         # protocol was left to the system to choose, and then each answer waits for 40 ms.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

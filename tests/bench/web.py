@@ -84,5 +84,7 @@ async def page_memory() -> None:
         told, _ = await child.communicate()
         base, with_page, with_metrics = (int(line) / MIB for line in told.split())
         figures.append((with_page - base, with_metrics - with_page))
-    for name, sizes in zip(("the page", "metrics, once asked"), zip(*figures), strict=True):
+    for name, sizes in zip(
+        ("the page", "metrics, once asked"), zip(*figures, strict=True), strict=True
+    ):
         show(f"memory that {name} takes", f"{quantile(list(sizes), 0.5):.1f} MiB", "", None)

@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from gateway import config
 from gateway.config import BadSettings
+from gateway.web import hooks
 from gateway.web.hooks import BODY_MOST
 from tests.end_to_end.house import House, free_port, until
 from tests.fakes.slack import ANA_DM, FakeSlack
@@ -70,7 +71,9 @@ async def test_a_turn_from_what_telegram_posts(house: House) -> None:
     assert house.running.reasons() == []
 
 
-async def test_only_the_secret_lets_in_and_odd_bodies_hurt_nobody(house: House) -> None:
+async def test_only_the_secret_lets_in_and_odd_bodies_hurt_nobody(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
     body = said(house.fake, "/say once")
     async with poster(house) as client:
 
@@ -90,7 +93,20 @@ async def test_only_the_secret_lets_in_and_odd_bodies_hurt_nobody(house: House) 
         assert (await client.post("/hooks/local", content=body)).status_code == 404
         assert (await client.post("/hooks/slack", content=body)).status_code == 404
         assert (await client.get("/healthz")).status_code == 200
+    assert len([line for line in caplog.messages if "refused a post" in line]) == 1
     await house.fake.until(lambda: house.fake.texts(ANA) == ["once"])
+
+
+async def test_more_posts_at_once_than_are_stored_come_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "AT_ONCE", 0)
+    house.fake.user_says("/say after all")
+    await house.fake.until(lambda: house.fake.posting.posts)
+    refused = house.fake.posting.posts[0]
+    assert (refused.status, refused.again_after) == (503, "5")
+    monkeypatch.undo()
+    await house.fake.until(lambda: house.fake.texts(ANA)[-1:] == ["after all"])
 
 
 async def test_a_wrong_secret_is_refused_before_the_body_is_read(house: House) -> None:

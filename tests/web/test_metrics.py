@@ -46,7 +46,9 @@ async def test_only_the_token_and_admins_read_them(tmp_path: Path) -> None:
         ben = await page.signed_in("ben@example.org")
         assert (await ben.get("/metrics")).status_code == 403
         ana = await page.signed_in("ana@example.org")
-        answer = await ana.get("/metrics")
+        async with ana.stream("GET", "/api/events"):
+            answer = await ana.get("/metrics")
+        assert of(read(answer.text), "event_streams_open") == 1
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -165,6 +166,23 @@ async def test_noise_costs_its_own_connection(page: Page, caplog: pytest.LogCapt
     assert not [one for one in answers if one.status == 500]
     assert await alive(page)
     assert not [one for one in caplog.records if one.exc_info]
+
+
+async def test_more_connections_than_files_allow_are_hung_up_on(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "connections_most", lambda: 3)
+    kept = [await asyncio.open_connection("127.0.0.1", page.gateway.web_port) for _ in range(3)]
+    assert not await alive(page)
+    for _, writer in kept:
+        writer.close()
+    while not await alive(page):
+        await asyncio.sleep(0.01)
+
+
+def test_agents_and_the_store_have_files_left() -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert serving.FEWEST <= serving.connections_most() <= max(soft // 2, serving.FEWEST)
 
 
 async def test_an_answer_is_not_held_back_for_what_may_follow(
