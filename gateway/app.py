@@ -20,6 +20,7 @@ from core.channel import Channel, Connection
 from core.clock import Clock
 from core.engines.base import Engine
 from core.engines.processes import Ledger
+from core.frozen import dataclass
 from core.intake import Intake
 from core.lane_ids import LOCAL
 from core.people import People
@@ -29,7 +30,7 @@ from core.store.store import Store
 from gateway.applying import Applying
 from gateway.channel_parts import lists, wanted_channels
 from gateway.config import Settings, Written
-from gateway.control import Control, listening
+from gateway.control import Ask, Control, listening
 from gateway.engine_parts import StoreLedger, make_engines
 from gateway.housekeeping import tidy_files
 from gateway.job_parts import job_limits, zone_name
@@ -59,6 +60,18 @@ FLUSH = 2.5  # seconds the last answers have to leave when everything else is do
 LAND = 1.0  # seconds more for calls that are under way then
 TIDY_EVERY = 3600.0
 LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What one life works with."""
+
+    parts: Parts
+    living: Living
+    local: LocalChannel
+    hears: Listening
+    tending: Tending
+    applying: Applying
 
 
 class Gateway:
@@ -134,68 +147,69 @@ class Gateway:
 
     async def _life(self, ready: Callable[[], None]) -> None:
         """From the open store to the closed one."""
-        settings, clock = self._settings, self._clock
+        settings = self._settings
         async with AsyncExitStack() as stack:
             web = stack.enter_context(listen(settings.web_host, settings.web_port))
             self.web_port = int(web.getsockname()[1])
             agents = stack.enter_context(listen(LOOPBACK, 0))  # never on the web address
-            named = wanted_channels(settings)
-            loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
-            store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
-            self._trouble = lambda: store.trouble
-            living = await Living.open(store, clock, settings, self._written)
-            settings = self._settings = living.settings
-            if wanted_channels(settings) != named:  # of what was saved meanwhile
-                await loaded
-                named = wanted_channels(settings)
-                loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
-            await remove_left(settings.home, store)
-            there = await stack.enter_async_context(platforms(named, await loaded, clock))
-            local = LocalChannel(new_id, clock.now, settings.home / FILES)
-            channels: dict[str, Channel] = {LOCAL: local, **there.channels}
-            engines = dict(self._make_engines(settings, clock, StoreLedger(store)))
-            tending = Tending(engines, clock)
-            stack.push_async_callback(tending.close)
-            people = People(lists(settings))
-            await people.load(store)
             tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}{TOOLS_PATH}"
-            alarms = self._make_alarm(), self._make_alarm()
-            parts = assemble(settings, clock, store, channels, engines, people, tools_url, *alarms)
-            self._intake = parts.intake
-            connections = parts.intake.connections
-            connections.update({name: Connection("connecting") for name in there.opened})
-            connections.update(there.missing)
-            hears = Listening(there, channels, parts.here, parts.intake, connections, clock)
-            applying = Applying(
-                parts, hears, tending, self._make_engines, lambda new: wanted_channels(new), clock
-            )
-            living.on_change(applying.apply)
+            made = await self._made(stack, tools_url)
             terminals = stack.enter_context(listening(socket_path(settings.home)))
             async with asyncio.TaskGroup() as group:
                 beside = [
-                    group.create_task(parts.outbox.run(), name="outbox"),
-                    group.create_task(self._tidy(store), name="housekeeping"),
+                    group.create_task(made.parts.outbox.run(), name="outbox"),
+                    group.create_task(self._tidy(made.parts.store), name="housekeeping"),
                 ]
-                tending.begin(group, parts.runner.uses)
-                listeners = web, terminals, agents
-                await self._live(group, parts, living, local, hears, applying, listeners, ready)
-                tending.end()
+                made.tending.begin(group, made.parts.runner.uses)
+                await self._live(group, made, (web, terminals, agents), ready)
+                made.tending.end()
                 for task in beside:
                     task.cancel()
+
+    async def _made(self, stack: AsyncExitStack, tools_url: str) -> _Made:
+        """Everything, put together; what has to be closed is in the stack."""
+        clock, settings = self._clock, self._settings
+        named = wanted_channels(settings)
+        loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
+        store = await stack.enter_async_context(Store.open(settings.home / DATABASE, clock))
+        self._trouble = lambda: store.trouble
+        living = await Living.open(store, clock, settings, self._written)
+        settings = self._settings = living.settings
+        if wanted_channels(settings) != named:  # what was saved was not read before
+            await loaded
+            named = wanted_channels(settings)
+            loaded = asyncio.get_running_loop().run_in_executor(None, load_each, named)
+        await remove_left(settings.home, store)
+        there = await stack.enter_async_context(platforms(named, await loaded, clock))
+        local = LocalChannel(new_id, clock.now, settings.home / FILES)
+        channels: dict[str, Channel] = {LOCAL: local, **there.channels}
+        engines = dict(self._make_engines(settings, clock, StoreLedger(store)))
+        tending = Tending(engines, clock)
+        stack.push_async_callback(tending.close)
+        people = People(lists(settings))
+        await people.load(store)
+        alarms = self._make_alarm(), self._make_alarm()
+        parts = assemble(settings, clock, store, channels, engines, people, tools_url, *alarms)
+        self._intake = parts.intake
+        connections = parts.intake.connections
+        connections.update({name: Connection("connecting") for name in there.opened})
+        connections.update(there.missing)
+        hears = Listening(there, channels, parts.here, parts.intake, connections, clock)
+        renewing = self._make_engines, lambda new: wanted_channels(new)
+        applying = Applying(parts, hears, tending, *renewing, clock)
+        living.on_change(applying.apply)
+        return _Made(parts, living, local, hears, tending, applying)
 
     async def _live(
         self,
         group: asyncio.TaskGroup,
-        parts: Parts,
-        living: Living,
-        local: LocalChannel,
-        hears: Listening,
-        applying: Applying,
+        made: _Made,
         listeners: tuple[socket, socket, socket],
         ready: Callable[[], None],
     ) -> None:
         """From the restored state to the last answer."""
         web, terminals, agents = listeners
+        parts, local = made.parts, made.local
         patience = self._settings.drain_timeout
         by_itself = self._settings.after_crash is AfterCrash.CONTINUE
         go_on = parts.intake.go_on if by_itself else None
@@ -206,23 +220,7 @@ class Gateway:
             parts.runner.run(restored, self._stopping, patience, go_on), name="runner"
         )
         await restored.wait()
-        engine = self._settings.engine.value
-        reports = Reports(parts.store, engine, parts.runner, parts.people, parts.intake.released)
-        jobs = JobReports(
-            parts.store,
-            parts.people,
-            job_limits(self._settings),
-            zone_name(self._settings),
-            parts.runner.take,
-            parts.jobs_changed,
-        )
-        desk = SigninDesk(
-            parts.store,
-            parts.people,
-            self._clock.now,
-            lambda: page_address(living.settings, self.web_port),
-        )
-        asks = reports.asks() | jobs.asks() | desk.asks()
+        asks = self._asks(made)
         control = Control(parts.store, local, parts.runner, parts.outbox, parts.approvals, asks)
         work: list[tuple[str, Coroutine[None, None, None]]] = [
             ("intake", parts.intake.run()),
@@ -231,20 +229,36 @@ class Gateway:
             ("jobs", parts.jobs.run(self._stopping)),
             ("watches", parts.watches.run(self._stopping)),
             ("local socket", control.serve(terminals)),
-            ("web", self._web(parts, living, local, web)),
+            ("web", self._web(parts, made.living, local, web)),
             ("tools of agents", self._tools(parts, agents)),
         ]
-        applying.begin(self._settings, reports, jobs)
-        hears.begin(group)
+        made.hears.begin(group)
         beside = [group.create_task(what, name=name) for name, what in work]
         self.owner_token = link_of_start(parts.store, parts.people, self._clock.now())
         ready()
         await runner
         await parts.outbox.flushed(FLUSH)
         await parts.outbox.rest(LAND)
-        hears.end()
+        made.hears.end()
         for task in beside:
             task.cancel()
+
+    def _asks(self, made: _Made) -> dict[str, Ask]:
+        """What the command line asks of a gateway that runs, by name."""
+        parts, settings = made.parts, self._settings
+        engine = settings.engine.value
+        reports = Reports(parts.store, engine, parts.runner, parts.people, parts.intake.released)
+        jobs = JobReports(
+            parts.store, parts.people, job_limits(settings), zone_name(settings),
+            parts.runner.take, parts.jobs_changed,
+        )  # fmt: skip
+        made.applying.begin(settings, reports, jobs)
+
+        def address() -> str:
+            return page_address(made.living.settings, self.web_port)
+
+        desk = SigninDesk(parts.store, parts.people, self._clock.now, address)
+        return reports.asks() | jobs.asks() | desk.asks()
 
     async def _web(
         self, parts: Parts, living: Living, local: LocalChannel, listener: socket
