@@ -21,6 +21,7 @@ from tests.end_to_end.house import until
 
 PERIOD = 2000  # ms
 DUE = re.compile(r"\(Job (\d+), a schedule: .{1,40}? Due (\w{3} [0-9-]{10} [0-9:]{5,8}) UTC, ")
+SET = re.compile(r"Job (\d+) is set(: I look)?")
 LINE = re.compile(r"^> \+ line (\d+)$", re.M)
 LONG = 150.0  # seconds; much waits after a long drill
 SETTINGS = {"LANEWAY_MIN_INTERVAL": "1s", "LANEWAY_TIMEZONE": "UTC"}
@@ -35,6 +36,8 @@ class Waking:
         self._file = folder / "watched.log"
         self._file.write_text("line 0\n")
         self._lines = 0
+        self._jobs: dict[int, Place] = {}  # schedules and the watch, by number
+        self._schedules: dict[int, Place] = {}
 
     @property
     def admins(self) -> str:
@@ -43,23 +46,25 @@ class Waking:
     def _texts(self, place: Place) -> list[str]:
         return self.platforms[place.platform].texts(place)
 
-    async def _say(self, place: Place, text: str, answer: str) -> None:
-        before = len([one for one in self._texts(place) if answer in one])
+    def _say(self, place: Place, text: str) -> None:
         self.platforms[place.platform].say(place, text)
-        await until(
-            lambda: len([one for one in self._texts(place) if answer in one]) > before, LONG
-        )
 
     async def begin(self, home: Path) -> None:
-        """One after another, so that it is known which number each has; the watch is the last.
-
-        It has looked before anything is written: what it sees first is no change.
-        """
+        """All are set; the watch has looked once: what it sees first is no change."""
         for place in self.places:
-            await self._say(place, f"!every {PERIOD // 1000}s : tick", "is set")
-        watch = f'!watch file "{self._file}" changed every 1s each time : read'
-        await self._say(self.places[0], watch, "is set")
-        await until(lambda: _rows(home, "SELECT job FROM watches"))
+            self._say(place, f"!every {PERIOD // 1000}s : tick")
+        self._say(self.places[0], f'!watch file "{self._file}" changed every 1s each time : read')
+
+        def found() -> bool:
+            for place in self.places:
+                for number, what in SET.findall("\n".join(self._texts(place))):
+                    self._jobs[int(number)] = place
+                    if not what:
+                        self._schedules[int(number)] = place
+            return len(self._jobs) > len(self.places)
+
+        await until(found, LONG)
+        await until(lambda: _rows(home, "SELECT job FROM watches"), LONG)
 
     async def write(self, home: Path) -> None:
         """A line now and then, until cancelled; what is shown of one change is forty of them."""
@@ -74,8 +79,10 @@ class Waking:
     async def end(self, home: Path) -> None:
         """The last line is found, then nothing fires any more and all runs are over."""
         await until(lambda: self._lines in _found(home), LONG)
-        for ident, place in enumerate([*self.places, self.places[0]], 1):
-            await self._say(place, f"!job {ident} cancel", f"Job {ident} is cancelled")
+        for ident, place in self._jobs.items():
+            self._say(place, f"!job {ident} cancel")
+        goes_on = "SELECT id FROM jobs WHERE state <> 'cancelled'"
+        await until(lambda: not _rows(home, goes_on), LONG)
         await until(lambda: not _open(home), LONG)
 
     def check(self, home: Path) -> str:
@@ -85,7 +92,7 @@ class Waking:
         assert not missing, f"of {self._lines} lines these were not seen: {sorted(missing)}"
         assert max(lines.values()) == 1, f"lines were seen twice: {lines}"
         states: Counter[str] = Counter()
-        for ident, place in enumerate(self.places, 1):
+        for ident, place in self._schedules.items():
             states.update(_schedule(home, ident))
             told = Counter(DUE.findall("\n".join(self._texts(place))))
             assert set(told.values()) <= {1}, f"a moment was answered twice: {told}"
