@@ -20,6 +20,7 @@ from core.guard import fault_of
 from core.store import threads
 from gateway.web import theirs
 from gateway.web.lane_views import Seen, views
+from gateway.web.naming import straight
 from gateway.web.room import Changed, Room
 from gateway.web.site import Site
 from gateway.web.visitor import Visitor
@@ -191,7 +192,9 @@ class Hub:
     def _moved(self) -> list[str]:
         """Lanes that no commit of their own changed: at another tool, at another place."""
         runner = self._site.parts.runner
-        found = [lane for lane, doing in self._at_work.items() if runner.doing(lane) != doing]
+        found = [
+            lane for lane, doing in self._at_work.items() if straight(runner.doing(lane)) != doing
+        ]
         for lane, before in self._places.items():
             view = runner.view(lane)
             if view is None or (view.place, view.paused) != before:

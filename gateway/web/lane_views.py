@@ -15,12 +15,11 @@ from core.cards import visible
 from core.frozen import dataclass
 from core.lane_ids import LOCAL
 from core.lanes import LaneView, Phase
-from core.people import WEB, People
 from core.store import reads, threads
 from core.store.records import ApprovalRow, LaneRow, TurnRow
 from core.turns import Kind, Turn
-from gateway.control import OWNER, OWNER_NAME
 from gateway.reports import delivery_of_turn, instant
+from gateway.web.naming import name_of, straight
 from gateway.web.site import Site
 from gateway.web.theirs import Belonging
 
@@ -62,13 +61,6 @@ def key_of(person: str) -> str:
     return hashlib.sha256(f"person:{person}".encode()).hexdigest()[:12]
 
 
-def name_of(people: People, person: str) -> str:
-    """What somebody is called on the page."""
-    if person == OWNER:
-        return OWNER_NAME
-    return people.name(person).removeprefix(WEB)
-
-
 @dataclass(frozen=True, slots=True)
 class _Making:
     """What was read for all of the lanes."""
@@ -86,20 +78,20 @@ class _Making:
         local = row.address.channel == LOCAL
         return {
             "lane": row.id,
-            "title": row.title or self._untitled(row),
+            "title": straight(row.title) or self._untitled(row),
             "named": bool(row.title),
             "channel": row.address.channel,
             "local": local,
             "state": _state(row, view),
             "paused": [hold.value for hold in view.paused] if view else ["lane"] * row.paused,
             "turn": main.id if main else None,
-            "label": main.label if main else "",
+            "label": straight(main.label) if main else "",
             "name": self._name(main.person if main else row.owner or row.person),
             "owner_name": self._name(row.owner) if local else "",
             "key": key_of(main.person) if main else "",
             "owner": key_of(row.owner) if local else "",
             "since": instant(since),
-            "doing": runner.doing(row.id) if main else "",
+            "doing": straight(runner.doing(row.id)) if main else "",
             "place": view.place if view else 0,
             "waiting": [self._turn(turn) for turn in view.waiting] if view else [],
             "sides": [self._turn(turn) for turn in view.sides] if view else [],
@@ -118,12 +110,12 @@ class _Making:
         return row.id
 
     def _name(self, person: str) -> str:
-        return name_of(self.site.parts.people, person)
+        return name_of(self.site, person)
 
     def _turn(self, turn: Turn) -> Json:
         return {
             "turn": turn.id,
-            "label": turn.label,
+            "label": straight(turn.label),
             "name": self._name(turn.person),
             "key": key_of(turn.person),
             "since": instant(turn.arrived),

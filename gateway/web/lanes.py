@@ -22,7 +22,8 @@ from gateway import reports
 from gateway.web import theirs
 from gateway.web.access import Bad, Who, api, page, text
 from gateway.web.hub import LISTED
-from gateway.web.lane_views import key_of, name_of, views
+from gateway.web.lane_views import key_of, views
+from gateway.web.naming import name_of
 from gateway.web.rendering import html
 from gateway.web.site import Site, site_of
 from gateway.web.theirs import Belonging
@@ -83,7 +84,7 @@ async def _turns(request: Request, visitor: Visitor) -> Response:
     found = await reports.turns(site.parts.store, lane.row.id, TURNS)
     for turn in found:
         person = turn.pop("person")
-        turn |= {"name": name_of(site.parts.people, person), "key": key_of(person)}
+        turn |= {"name": name_of(site, person), "key": key_of(person)}
     return JSONResponse({"turns": found[::-1]})
 
 

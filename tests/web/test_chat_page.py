@@ -24,7 +24,8 @@ MOST = 100_000  # bytes of a page with all that it loads
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
-    async with Page(tmp_path_factory.mktemp("page")) as running:
+    aside = {"LANEWAY_ACP_READONLY_MODE": "read-only"}
+    async with Page(tmp_path_factory.mktemp("page"), **aside) as running:
         yield running
 
 
@@ -73,6 +74,54 @@ async def test_a_conversation_from_its_first_word_to_a_file(
         await tab.reload()
         await expect(tab.locator(".entry.mine .files a")).to_be_visible()
         assert await tab.locator("#entries").inner_text() == before
+
+
+async def test_a_message_that_waits_is_answered_on_the_side(page: Page, browser: Browser) -> None:
+    async with screen(page, browser, ANA) as tab:
+        await tab.goto("/chat")
+        await write(tab, "/sleep 60")
+        await expect(tab.locator("#working")).to_be_visible()
+        await write(tab, "/say beside it")
+        await tab.get_by_role("button", name="Answer on the side").click()
+        await expect(tab.locator("#entries")).to_contain_text("beside it")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Answered")
+        await expect(tab.locator(".entry.waiting")).to_have_count(0)
+        await write(tab, "/say dropped")
+        await tab.locator(".entry.waiting").get_by_role("button", name="Drop").click()
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Taken out")
+        await tab.locator("#stop").click()
+        await expect(tab.locator(".entry.mine").first).to_contain_text("Stopped")
+
+
+async def test_nothing_that_is_written_does_anything(page: Page, browser: Browser) -> None:
+    ana, lane = await page.signed_in(ANA), new_lane()
+    hostile = """<img src=x onerror="document.title='hit'"><script>document.title='hit'</script>"""
+    file = await ana.post("/api/files", files={"file": (f"{hostile}.html", b"<script>1</script>")})
+    await say(ana, lane, f"/title {hostile}")
+    await say(ana, lane, f"/say {hostile}\n/tool {hostile}\n/sleep 60", files=[file.json()["id"]])
+    async with screen(page, browser, ANA) as tab:
+        for path, shown in ((f"/chat/{lane}", "#entries"), ("/lanes", "#lanes")):
+            await tab.goto(path)
+            await expect(tab.locator(shown)).to_contain_text("<img src=x")
+            if path == "/lanes":
+                await tab.locator(".lane-head", has_text="<img src=x").first.click()
+                await expect(tab.locator(".details td").first).to_be_visible()
+            assert await tab.locator("img[src=x], #content script").count() == 0
+            assert "hit" not in (await tab.title()).replace(hostile, "")
+        await ana.post(f"/api/lanes/{lane}/stop", json={})
+        await tab.goto(f"/chat/{lane}")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Stopped")
+
+
+async def test_who_is_signed_out_elsewhere_is_led_to_the_sign_in(
+    page: Page, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.web.events.HEARTBEAT", 0.1)
+    async with screen(page, browser, BEN) as tab:
+        await tab.goto("/lanes")
+        await expect(tab.locator("#count")).to_contain_text("running")
+        await page.site.accounts.close_others(f"web:{BEN}", but="")
+        await tab.wait_for_url("**/signin?next=%2Flanes")
 
 
 async def test_all_of_it_can_be_done_with_the_keyboard(page: Page, browser: Browser) -> None:

@@ -70,6 +70,7 @@ export function events(path, on, down = () => {}) {
     source.onerror = () => {
       down(true);
       if (source.readyState !== EventSource.CLOSED) return;  // the browser tries again by itself
+      ask("/api/session").catch(() => {});  // who was signed out is led to the sign-in
       again = setTimeout(open, pause);
       pause = Math.min(pause * 2, 30000);
     };
