@@ -15,6 +15,7 @@ from core.store import signing_in, web
 from core.store.rows import Row
 from core.store.store import Store
 from gateway.control import OWNER
+from gateway.web.mailbox import NoAddress, mailbox
 
 LASTS = 600_000  # ms that a link of `laneway signin` is good
 _BYTES = 32
@@ -54,13 +55,20 @@ def person_for(people: People, address: str) -> str:
                 " sign in since LANEWAY_ADMIN_EMAILS names somebody"
             )
         return OWNER
-    person = WEB + typed.lower()
-    if "@" not in typed.strip("@") or not typed.isascii() or not role_of(people, person):
+    person = WEB + _mailbox(typed)
+    if not role_of(people, person):
         raise NoLink(
-            f"{typed} is on no list; add it to LANEWAY_ADMIN_EMAILS or LANEWAY_MEMBER_EMAILS"
-            " and start again"
+            f"{typed} is on no list; add it to LANEWAY_ADMIN_EMAILS or LANEWAY_MEMBER_EMAILS, or on"
+            " the settings page"
         )
     return person
+
+
+def _mailbox(typed: str) -> str:
+    try:
+        return mailbox(typed)
+    except NoAddress as fault:
+        raise NoLink(str(fault)) from fault
 
 
 async def make_link(store: Store, person: str, now: int) -> str:

@@ -6,11 +6,17 @@ line of the standard output has to be JSON too, so it goes to the standard error
 
 from __future__ import annotations
 
+import logging
 import sys
 
 from gateway.settings_table import LogFormat
 
+log = logging.getLogger("laneway")
+
 
 def tell(text: str, form: LogFormat) -> None:
-    """Print it now."""
-    print(text, file=sys.stderr if form is LogFormat.JSON else sys.stdout, flush=True)
+    """Print it now. A terminal that is gone ends nothing: the log says that it is."""
+    try:
+        print(text, file=sys.stderr if form is LogFormat.JSON else sys.stdout, flush=True)
+    except (OSError, ValueError) as fault:  # closed by whoever read it
+        log.error("nothing can be printed on the terminal: %s", type(fault).__name__)

@@ -11,8 +11,10 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from email.errors import HeaderParseError
+from email.headerregistry import Address
 from email.message import EmailMessage
-from email.utils import format_datetime, parseaddr
+from email.utils import format_datetime
 from typing import TYPE_CHECKING
 
 from gateway.values import MailServer, Tls
@@ -45,15 +47,17 @@ def sender_of(mail_from: str, server: MailServer, page: str) -> str:
 
 
 def written(letter: Letter, sender: str, page: str) -> EmailMessage:
-    """The mail of a letter. ``page``: the host that the page is reached by, for people to see."""
+    """The mail of a letter. ``page``: the host that the page is reached by, for people to see.
+
+    Raises NotSent when ``sender`` is none that a mail can have.
+    """
     mail = EmailMessage()
-    mail["From"] = sender
-    mail["To"] = letter.address
+    mail["From"] = author = _author(sender)
+    mail["To"] = Address(addr_spec=letter.address)
     mail["Subject"] = "Your sign-in code for Laneway"
     at = datetime.fromtimestamp(letter.made_at / 1000, UTC)
     mail["Date"] = format_datetime(at)
-    domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
-    mail["Message-ID"] = f"<{secrets.token_urlsafe(18)}@{domain}>"
+    mail["Message-ID"] = f"<{secrets.token_urlsafe(18)}@{author.domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     mail["X-Auto-Response-Suppress"] = "All"
     where = f" at {page}" if page else ""
@@ -66,6 +70,16 @@ def written(letter: Letter, sender: str, page: str) -> EmailMessage:
         "Tell it to nobody; nobody from Laneway asks for it.\n"
     )
     return mail
+
+
+def _author(sender: str) -> Address:
+    """``Name <address>`` or an address; the name may hold any sign."""
+    name, found, address = sender.rpartition("<")
+    try:
+        made = Address(name.strip().strip('"'), addr_spec=address.rstrip(">") if found else sender)
+    except (HeaderParseError, ValueError, IndexError) as fault:
+        raise NotSent("LANEWAY_MAIL_FROM is no address that mails can be from", True) from fault
+    return made
 
 
 async def send(mail: EmailMessage, server: MailServer) -> None:

@@ -6,7 +6,8 @@ import re
 
 LONGEST = 254
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_PLAIN = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+@[a-z0-9-]+(\.[a-z0-9-]+)*")
+_WORD = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_PLAIN = re.compile(rf"{_WORD}(\.{_WORD})*@[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
 class NoAddress(Exception):

@@ -252,6 +252,7 @@ class Signins:
         while len(self._refusals) >= REFUSED_MOST:
             del self._refusals[next(iter(self._refusals))]
         self._refusals[caller.network] = now
+        log.warning("sign-in from %s: %s (told once in ten minutes)", caller.network, why)
         return [web.act(now, "gateway", "signin.refused", caller.network, why)]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import json
 import logging
+import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,8 +19,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gateway import config
+from gateway import config, terminal
 from gateway.config import Settings
+from gateway.settings_table import LogFormat
 from gateway.values import mail_server
 from gateway.web import mail
 from gateway.web.post import WAITING_MOST, Post
@@ -91,6 +94,27 @@ def test_a_mail_says_what_it_is_for_and_who_asked() -> None:
     assert written["Date"].datetime.timestamp() == START // 1000
     assert written.get_content_type() == "text/plain"
     assert "://" not in text
+
+
+@pytest.mark.parametrize(
+    ("sender", "written"),
+    [
+        ("bot@example.org", "bot@example.org"),
+        ("The lab <bot@example.org>", "The lab <bot@example.org>"),
+        ("Lab, the <bot@example.org>", '"Lab, the" <bot@example.org>'),
+        ('"Lab" <bot@example.org>', "Lab <bot@example.org>"),
+        ("Läb <bot@example.org>", "=?utf-8?q?L=C3=A4b?= <bot@example.org>"),
+    ],
+)
+def test_a_sender_may_have_any_name(sender: str, written: str) -> None:
+    assert f"From: {written}\n" in mail.written(LETTER, sender, "").as_string()
+
+
+@pytest.mark.parametrize("sender", ['a"b@example.org', "x,y@example.org", "a@b@example.org", "x"])
+def test_a_sender_that_no_mail_can_have_is_said_in_plain_words(sender: str) -> None:
+    with pytest.raises(mail.NotSent, match="LANEWAY_MAIL_FROM") as raised:
+        mail.written(LETTER, sender, "")
+    assert raised.value.final
 
 
 @pytest.mark.parametrize(
@@ -245,3 +269,18 @@ async def test_without_a_mail_server_codes_are_on_the_terminal_and_in_no_log(
     assert LETTER.code in (err if form == "json" else out)
     assert LETTER.code not in (out if form == "json" else err)
     assert LETTER.code not in json.dumps([record.getMessage() for record in caplog.records])
+
+
+def test_a_terminal_that_is_gone_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as gone:
+        monkeypatch.setattr("sys.stdout", gone)
+        terminal.tell("12345678", LogFormat.TEXT)
+        assert "12345678" not in caplog.text
+        assert "terminal" in caplog.text
+        monkeypatch.undo()
+        with contextlib.suppress(BrokenPipeError):
+            gone.close()

@@ -104,6 +104,8 @@ def test_a_browser_is_called_by_a_name_from_a_list(header: str, name: str) -> No
         ("ana@", ""),
         ("a@b@example.org", ""),
         ("ana@example..org", ""),
+        (".ana@example.org", ""),
+        ("a..b@example.org", ""),
         ("a" * 242 + "@example.org", "a" * 242 + "@example.org"),
     ],
 )

@@ -263,6 +263,22 @@ async def test_neither_codes_nor_addresses_nor_names_of_browsers_are_stored(
         assert secret not in str(rows)
 
 
+async def test_what_counts_no_more_is_not_kept(page: Page) -> None:
+    for number in range(3):
+        browser = at(page, f"198.51.100.{number}")
+        await start(browser)
+        await verify(browser, "00000000")
+    store = page.site.parts.store
+
+    async def kept() -> tuple[int, int]:
+        return len(await store.fetch("asking.list")), len(await store.fetch("tries.list"))
+
+    assert await kept() == (3, 10)  # of each network three counts, and the mails
+    shift(page, 3700)
+    await start(at(page, "198.51.100.9"))
+    assert await kept() == (1, 3)
+
+
 async def test_five_wrong_tries_end_the_code_and_say_so(
     page: Page, server: MailServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -94,7 +94,8 @@ async def test_the_command_signs_in_who_is_on_a_list_for_ten_minutes_and_again(
         ("", "say for whom"),  # the owner is nobody beside a named admin
         ("mal@evil.test", "on no list"),
         ("@members.example.org", "on no list"),
-        ("ben", "on no list"),
+        ("ben", "has no @"),
+        ("x@y@members.example.org", "on no list"),
         ("bän@members.example.org", "on no list"),
     ],
 )
