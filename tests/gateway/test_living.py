@@ -17,6 +17,9 @@ import pytest_asyncio
 
 from channels import registry
 from core import delivering
+from core.store import reads
+from core.store.records import TurnRow
+from core.store.store import Store
 from gateway import app, logs, switched, tending
 from gateway.channel_parts import wanted_channels
 from gateway.living import Change
@@ -63,6 +66,11 @@ async def save(page: Page, **values: str | None) -> Settings:
 def up(page: Page, name: str = "telegram") -> bool:
     found = page.site.parts.intake.connections.get(name)
     return found is not None and found.up
+
+
+async def ended(store: Store) -> list[TurnRow]:
+    found = [await reads.turn(store, number) for number in (1, 2)]
+    return [turn for turn in found if turn is not None and turn.status.over]
 
 
 def waiting(page: Page) -> bool:
@@ -214,6 +222,22 @@ class TestEngines:
             await save(page, ENGINE="acp")
             fake.user_says("/say from the agent")
             await fake.until(lambda: fake.texts(ANA) == ["from the agent"])
+
+    async def test_what_waits_runs_with_the_new_default_engine_and_what_runs_ends_on_the_old(
+        self, tmp_path: Path, fake: FakeTelegram
+    ) -> None:
+        more = {"LANEWAY_TELEGRAM_API_BASE": fake.url, "LANEWAY_TELEGRAM_TOKEN": TOKEN}
+        async with Page(tmp_path, clock=None, LANEWAY_ENGINE="", **more) as page:
+            await save(page, ENGINE="acp")
+            fake.user_says("/sleep 0.3\n/say one")
+            await until(lambda: page.site.parts.runner.lanes.running)
+            fake.user_says("/say two")
+            await until(lambda: waiting(page))
+            await save(page, ENGINE="demo")
+            store = page.site.parts.store
+            async with asyncio.timeout(20):
+                while [turn.engine for turn in await ended(store)] != ["acp", "demo"]:
+                    await asyncio.sleep(0.01)
 
     async def test_an_engine_appears_and_goes_with_its_settings(self, page: Page) -> None:
         engines = page.site.parts.engines

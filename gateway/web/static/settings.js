@@ -185,8 +185,8 @@ function named(given) {
 function fixed(state) {
   const { setting } = state, { given } = setting;
   const value = given?.secret && given.set ? "set, not shown" : given ? given.value : setting.default;
-  const where = given ? `Set in ${given.source}` : "Not set";
-  const words = `${where}; it is changed there, in ${setting.name}, before the next start.`;
+  const words = given ? `Set in ${given.source}; it is changed there, in ${setting.name}, before the next start.`
+    : `Only set by ${setting.name} in the environment or in .env, before the next start.`;
   const unused = setting.set && state.edited === undefined
     ? links(make("span", { class: "hint" }, "A value that was saved here does not count."),
         link("Remove it", () => { change(state, null); state.draw(); })) : null;
