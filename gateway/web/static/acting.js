@@ -8,7 +8,9 @@ let newest = 0;
 /** Show the part of this page that changes as it is now; what is open or in focus stays so. */
 export async function again(id = "live") {
   const mine = ++newest;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => {
+    throw new Error("The gateway cannot be reached; what you see may be old.");
+  });
   if (answer.redirected) location.assign("/signin");
   if (!answer.ok) throw new Error(answer.status === 404 ? "This is not there any more." : "The page could not be shown anew.");
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -35,7 +37,17 @@ function same(part, focused) {
 
 /** Keep it as it is now, calmly and only while somebody looks. */
 export function keep(every = CALM) {
-  const look = () => { if (!document.hidden) again().catch(() => {}); };
+  let told = false;  // that it cannot be looked at; once
+  const look = async () => {
+    if (document.hidden) return;
+    try {
+      await again();
+      told = false;
+    } catch (fault) {
+      if (!told) note(fault.message, true);
+      told = true;
+    }
+  };
   const timer = setInterval(look, every);
   document.addEventListener("visibilitychange", look);
   return () => { clearInterval(timer); document.removeEventListener("visibilitychange", look); };
