@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from gateway import config
 from gateway.config import BadSettings
 from gateway.web import hooks
 from gateway.web.hooks import BODY_MOST
-from tests.end_to_end.house import House, free_port, until
+from tests.end_to_end.house import House, free_port, process, until
 from tests.fakes.slack import ANA_DM, FakeSlack
 from tests.fakes.slack_posting import challenge, signed
 from tests.fakes.telegram import ANA, FakeTelegram
@@ -173,3 +174,24 @@ async def test_a_turn_from_what_slack_posts(tmp_path: Path) -> None:
                 answer = await client.post("/hooks/slack", content=b"x" * (BODY_MOST + 1))
                 assert answer.status_code == 413
         assert slack.texts(ANA_DM) == ["hello"]
+
+
+async def test_what_was_stored_outlives_a_kill_and_the_secret_is_in_no_line(tmp_path: Path) -> None:
+    async with (
+        FakeTelegram() as fake,
+        process(tmp_path / "home", fake, **hooked(free_port())) as one,
+    ):
+        fake.user_says("/say begun\n/sleep 30")
+        await fake.until(lambda: fake.texts(ANA))
+        fake.user_says("/say what waited")
+        await fake.until(lambda: not fake.updates)  # it was answered with 200
+        await one.end(signal.SIGKILL)
+        fake.user_says("/say what came meanwhile")
+        await fake.until(lambda: fake.posting.posts[-1].status == 0)
+        await one.start()
+        await fake.until(lambda: fake.texts(ANA)[-1] == "what came meanwhile")
+        assert fake.texts(ANA).count("what waited") == 1
+        await one.end(signal.SIGTERM)
+        lines = "".join(one.lines)
+        assert "setWebhook" in lines
+        assert SECRET not in lines
