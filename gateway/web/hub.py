@@ -134,7 +134,9 @@ class Hub:
         try:
             while True:
                 await self._woken()
-                await fault_of(self._look(), "telling the page what changed")
+                if await fault_of(self._look(), "telling the page what changed"):
+                    for stream in tuple(self._streams):
+                        stream.end()  # what was not told is told when it comes back
                 await self._site.clock.sleep(EVERY)
         finally:
             for one in forget:

@@ -148,7 +148,7 @@ async def _resume(request: Request, visitor: Visitor) -> Response:
 
 async def _command(request: Request, visitor: Visitor, name: str) -> Response:
     site, lane = site_of(request), await _lane(request, visitor)
-    person = _person(site, visitor, lane)
+    person = Person(visitor.person, visitor.name, visitor.role)
     await site.parts.intake.on_page(lane.row, person, name)
     return JSONResponse({"said": ""})
 
@@ -186,9 +186,9 @@ async def _decide(request: Request, visitor: Visitor) -> Response:
     turn = await reads.turn(site.parts.store, row.turn)
     if not may and turn is not None and site.parts.intake.ground.house.starter_approves:
         may = visitor.is_me((await begun(site.parts.store, turn.turn())).starter)
-    person = _person(site, visitor, lane)
+    site.parts.people.person(visitor.person, visitor.name)  # so that others are told a name
     said = await site.parts.approvals.decide(
-        row.id, choice, person.id, may, visitor.admin, row.lane
+        row.id, choice, visitor.person, may, visitor.admin, row.lane
     )
     return JSONResponse({"said": said})
 

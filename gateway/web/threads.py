@@ -205,7 +205,8 @@ def _entry(ident: str, row: Delivery, shown: Shown | None) -> Entry | None:
     kind = row.kind.value
     if isinstance(row.part, FilePart):
         file = sent_json(ident, row.part.name)
-        return Entry(ident, at, "file", turn=row.turn, files=(file,), note=note)
+        text = row.part.caption.text if row.part.caption else ""
+        return Entry(ident, at, "file", text, turn=row.turn, files=(file,), note=note)
     text, keyboard = row.part.text, row.keyboard
     if shown is not None:
         if shown.kind == "deleted":

@@ -124,6 +124,33 @@ async def test_who_is_signed_out_elsewhere_is_led_to_the_sign_in(
         await tab.wait_for_url("**/signin?next=%2Flanes")
 
 
+async def test_files_are_dropped_and_pasted_and_taken_out_again(
+    page: Page, browser: Browser
+) -> None:
+    async with screen(page, browser, BEN) as tab:
+        await tab.goto("/chat")
+        for place, kind in (("#chat", "drop"), ("#text", "paste")):
+            await tab.evaluate(
+                """([place, kind]) => {
+                    const data = new DataTransfer();
+                    data.items.add(new File(["hello"], `${kind}.txt`, {type: "text/plain"}));
+                    const how = {bubbles: true, cancelable: true};
+                    const drop = () => new DragEvent(kind, {...how, dataTransfer: data});
+                    const paste = () => new ClipboardEvent(kind, {...how, clipboardData: data});
+                    const event = kind === "drop" ? drop() : paste();
+                    document.querySelector(place).dispatchEvent(event);
+                }""",
+                [place, kind],
+            )
+            await expect(tab.locator("#attached")).to_contain_text(f"{kind}.txt")
+        await expect(tab.locator("#attached progress")).to_have_count(0)
+        await tab.get_by_label("Remove drop.txt").click()
+        await tab.reload()
+        await expect(tab.locator("#attached li")).to_have_count(1)
+        await tab.get_by_role("button", name="Send").click()
+        await expect(tab.locator(".entry.mine .files")).to_have_text("📎 paste.txt (5 B)")
+
+
 async def test_all_of_it_can_be_done_with_the_keyboard(page: Page, browser: Browser) -> None:
     async with screen(page, browser, ANA) as tab:
         await tab.goto("/chat")

@@ -252,20 +252,22 @@ async def test_turns_are_listed_with_how_they_ended_and_how_the_answer_stands(
 # Many ---------------------------------------------------------------------------------------
 
 
-async def test_of_a_hundred_thousand_lanes_the_newest_are_shown_and_all_are_found(
+async def test_of_many_lanes_the_newest_are_shown_and_all_are_found(
     page: Page, ana: httpx.AsyncClient
 ) -> None:
     store = page.site.parts.store
     many = [
         rows.new_lane(f"telegram:-5:{n}", Address("telegram", "-5", str(n)), False, f"Old {n}", n)
-        for n in range(20_000)
+        for n in range(5_000)
     ]
     await store.save(*many)
     seen = await listed(ana)
     assert len(seen) <= 201
-    assert not any(str(one["title"]).startswith("Old 77") for one in seen.values())
+    titles = {one["title"] for one in seen.values()}
+    assert "Old 4999" in titles
+    assert "Old 777" not in titles
     found = await listed(ana, "old 777")
-    assert {one["title"] for one in found.values()} >= {"Old 777", "Old 7770"}
+    assert {one["title"] for one in found.values()} >= {"Old 777"}
     assert await listed(ana, "no such words anywhere") == {}
 
 
