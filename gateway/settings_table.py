@@ -506,7 +506,7 @@ class Settings:
         "LANEWAY_SIGNIN_LIMITS",
         values.signin_limits,
         "code=3/15m,network=20/1h,mail=500/1h,failure=10/10m",
-        "how often somebody may try; any part may be left out",
+        "how often somebody may try (docs/web.md); a part that is left out limits nothing",
     )
     smtp: MailServer | None = _web(
         "LANEWAY_SMTP_URL",

@@ -94,6 +94,7 @@ class Page:
             headers={"Origin": self.url, **headers},
             trust_env=False,
             verify=False,  # there is no TLS, and reading the authorities takes its time
+            timeout=30.0,  # a disk of a busy machine takes its time as well
         )
         self._browsers.append(made)
         return made
