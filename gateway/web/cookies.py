@@ -33,9 +33,14 @@ def names_of(request: Request) -> tuple[str, ...]:
 
     There are several when two tabs asked at once before either had one: each keeps its own.
     """
+    kept = request.cookies
+    named = [kept[cookie] for cookie in _asked(request) if is_name(kept[cookie])]
+    return tuple(named[:BROWSERS_MOST])
+
+
+def _asked(request: Request) -> list[str]:
     ours = re.compile(re.escape(_called(request, "asked")) + r"-[0-9a-f]{8}")
-    pairs = sorted((k, v) for k, v in request.cookies.items() if ours.fullmatch(k) and is_name(v))
-    return tuple(value for _, value in pairs[:BROWSERS_MOST])
+    return sorted(filter(ours.fullmatch, request.cookies))
 
 
 def keep_name(request: Request, response: Response, name: str) -> None:
@@ -48,9 +53,8 @@ def sign_in(request: Request, response: Response, opened: Opened) -> None:
     site = site_of(request)
     _put(response, cookie_name(site.https), opened.token, SESSION_KEPT, site.https)
     _set(request, response, "device", opened.device, DEVICE_LASTS)
-    for name in list(request.cookies):
-        if name.startswith(_called(request, "asked")):
-            _put(response, name, "", 0, site.https)
+    for name in _asked(request):
+        _put(response, name, "", 0, site.https)
 
 
 def sign_out(request: Request, response: Response) -> None:

@@ -157,15 +157,16 @@ class Signins:
     async def follow(self, token: str, caller: Caller) -> Opened | Answer | TooMany:
         """Sign in with a printed link."""
         now, limits = self._clock.now(), self._limits()
+        link = await signing_in.signin_link(self._store, hash_of(token))
+        if link is not None and self._good(link, now):
+            # Before any limit: nobody finds one by trying, and nobody shuts the owner out.
+            self._used.add(link.id)  # two requests at once are one sign-in
+            used = signing_in.remove_link(link.id)
+            return await self._open(link.person, caller, "with a link", [used])
         asker = self._asker(caller, "")
         if wait := self._rules.must_wait(asker, now, limits):
             await self._store.save(*self._refused(caller, "too many tries"))
             return wait
-        link = await signing_in.signin_link(self._store, hash_of(token))
-        if link is not None and self._good(link, now):
-            self._used.add(link.id)  # two requests at once are one sign-in
-            used = signing_in.remove_link(link.id)
-            return await self._open(link.person, caller, "with a link", [used])
         self._rules.failed(asker, now, limits)
         log.warning("sign-in from %s: a link that is used, old or wrong", caller.address)
         await self._store.save(*self._changes(now), *self._refused(caller, "a wrong link"))

@@ -497,6 +497,23 @@ async def test_the_page_carries_the_way_on_and_nothing_of_it_is_markup(page: Pag
     assert 'autocomplete="one-time-code"' in text
 
 
+async def test_cookies_that_are_none_of_ours_are_nothing(page: Page, server: MailServer) -> None:
+    browser = page.browser()
+    asked = await start(browser)
+    ours = asked.headers["set-cookie"].partition(";")[0]
+    strange = (
+        "laneway-asked(=x", "laneway-asked-0000000g=x", "laneway-asked-00000000=\u00e4",
+        "laneway=x", "laneway-device=\u00e4.1.x", "=", ";;", "x" * 4000,
+        "laneway-device=" + "0" * 32 + ".1." + "0" * 64,
+    )  # fmt: skip
+    answer = await browser.post(
+        "/api/signin/verify",
+        json={"email": ANA, "code": server.code(await server.mail(0))},
+        headers={b"Cookie": "; ".join((*strange, ours)).encode("latin-1")},
+    )
+    assert answer.status_code == 200
+
+
 async def test_by_https_cookies_are_for_this_host_and_never_sent_in_the_clear(
     tmp_path: Path, server: MailServer
 ) -> None:

@@ -169,6 +169,15 @@ async def test_the_owner_is_out_as_soon_as_an_admin_has_an_address_and_stays_out
         assert not await signed_in(later)
 
 
+async def test_failures_of_others_in_the_network_do_not_shut_the_owner_out(
+    tmp_path: Path,
+) -> None:
+    async with Page(tmp_path, LANEWAY_ADMIN_EMAILS="") as page:
+        said = [(await follow(page.browser(), "wrong")).status_code for _ in range(11)]
+        assert said == [401] * 10 + [429]
+        assert (await follow(page.browser(), page.gateway.owner_token)).status_code == 200
+
+
 async def test_looking_at_a_link_changes_nothing_and_what_is_no_token_is_refused(
     tmp_path: Path,
 ) -> None:
