@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from core import job_asking, watch_asking, watch_words
 from core.commands.base import Answer
@@ -23,7 +25,7 @@ from core.store.rows import Row
 from core.store.store import Store
 from core.turns import DropAsked, Event, Status
 from core.watch_asking import AskedWatch
-from core.when import BadWhen, following
+from core.when import BadWhen, following, parse
 
 NEXT = 3  # firings that are shown
 OFTEN = ("every", "each", "daily", "monthly")  # words that begin how often a watch looks
@@ -145,16 +147,22 @@ def coming(job: Job, most: int = NEXT) -> list[int]:
     """The next instants of a job, ms; a paused one and one that ended have none."""
     if job.state is not JobState.ACTIVE or job.next_at is None:
         return []
-    found = [job.next_at]
+    found = _coming(job.said, job.zone, job.anchor, job.next_at, most)
+    ends = job.until if job.kind is JobKind.WATCH else None
+    return [at for at in found if ends is None or at <= ends or at == job.next_at]
+
+
+@lru_cache(maxsize=4096)
+def _coming(said: str, zone: str, anchor: int, first: int, most: int) -> tuple[int, ...]:
+    """The same again and again for everybody who looks, until the job has run."""
+    found = [first]
     try:
-        plan = job.plan
+        plan = parse(said, ZoneInfo(zone), anchor)
         while len(found) < most and (after := following(plan, found[-1])) is not None:
-            if job.kind is JobKind.WATCH and job.until is not None and after > job.until:
-                break
             found.append(after)
     except BadWhen:  # of an earlier version; the job says so itself when it is due
-        return found
-    return found
+        return tuple(found)
+    return tuple(found)
 
 
 def verbs(job: Job) -> list[str]:

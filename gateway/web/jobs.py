@@ -40,7 +40,8 @@ from gateway.web.visitor import Visitor
 
 Json = dict[str, Any]
 PAST = 100  # firings of one job that are shown
-ENDED = 100  # jobs that have ended on one page
+GOING = 48  # jobs on one page
+ENDED = 24  # that have ended
 OWN = "me"
 CHOICES = 300  # threads that are offered
 ANY = "x"  # a prompt, where only the times are looked at
@@ -66,9 +67,13 @@ async def _page(request: Request, visitor: Visitor) -> Response:
     own = request.query_params.get("of") == OWN
     found = await _listed(site, visitor, own=own)
     ended = [pair for pair in found if pair[0].state.ended]
+    going = sorted((pair for pair in found if not pair[0].state.ended), key=_soonest)
+    number = _number(request, len(going))
+    first = (number - 1) * GOING
     return html(
         request, "jobs.html", visitor,
-        going=await _all_shown(site, visitor, [p for p in found if not p[0].state.ended]),
+        going=await _all_shown(site, visitor, going[first : first + GOING]),
+        number=number, pages=max(1, -(-len(going) // GOING)), count=len(going),
         ended=await _all_shown(site, visitor, ended[-ENDED:][::-1]),
         beyond=max(0, len(ended) - ENDED), own=own,
         lanes=await _choices(site, visitor),
@@ -118,6 +123,20 @@ async def _listed(
     ]
     lanes = await stored.lanes(store, {job.lane for job in found})
     return [(job, lanes.get(job.lane)) for job in found]
+
+
+def _soonest(pair: tuple[Job, LaneRow | None]) -> tuple[bool, int, int]:
+    """What runs next comes first, what is paused last."""
+    job = pair[0]
+    return job.state is JobState.PAUSED, job.next_at or 0, job.id
+
+
+def _number(request: Request, count: int) -> int:
+    """Which page of the list is asked for; the last where there are fewer by now."""
+    asked = request.query_params.get("page", "1")
+    if not (asked.isascii() and asked.isdigit() and len(asked) < 6):
+        raise Bad("page is a number.")
+    return max(1, min(int(asked), -(-count // GOING)))
 
 
 async def _all_shown(

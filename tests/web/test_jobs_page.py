@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from core.job_rules import Job, JobKind, JobState
 from core.messages import Address
 from core.store import jobs as stored
 from core.store import rows, web
+from gateway.web.jobs import ENDED, GOING
 from tests.web.hostile import HOSTILE, looked
 from tests.web.site import ANA, BEN, Page
 
@@ -310,3 +312,21 @@ async def test_a_change_from_elsewhere_is_refused(page: Page, ben: httpx.AsyncCl
     )
     assert answer.status_code == 403
     assert job in await listed(ben)
+
+
+async def test_a_long_list_has_pages_the_soonest_first(page: Page, ana: httpx.AsyncClient) -> None:
+    store = page.site.parts.store
+    plan = Job(0, "local:ana", "gateway", JobKind.WAKEUP, "in 5d", "UTC", 1, "x", 1)
+    many = [replace(plan, id=store.ids.job(), next_at=2**45 - number) for number in range(130)]
+    await store.save(*map(stored.new, many))
+    try:
+        seen: list[int] = []
+        for number in (1, 2, 3, 99):
+            text = (await ana.get("/jobs", params={"page": number})).text
+            found = [int(one) for one in re.findall(r'<li class="card job" id="job-(\d+)"', text)]
+            assert len(found) <= GOING + ENDED
+            seen += [one for one in found if one >= many[0].id and one not in seen]
+        assert seen == [job.id for job in many][::-1]
+        assert (await ana.get("/jobs", params={"page": "x"})).status_code == 400
+    finally:
+        await store.save(*(stored.state(job.id, JobState.CANCELLED, 1) for job in many))
