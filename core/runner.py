@@ -202,7 +202,10 @@ class Runner:
         return lambda: self._watchers.discard(watcher)
 
     def on_change(self, watcher: Callable[[str], None]) -> Callable[[], None]:
-        """Call ``watcher`` with every lane that a commit changed; returns how to stop that."""
+        """Call ``watcher`` with every lane that a commit changed or told something.
+
+        Returns how to stop that.
+        """
         self._lane_watchers.add(watcher)
         return lambda: self._lane_watchers.discard(watcher)
 
@@ -250,6 +253,7 @@ class Runner:
                     pass
         for lane in touched:
             self._notices.changed(lane)
+        for lane in (*touched, *{one.lane for one in deliveries if one.lane not in touched}):
             for watcher in tuple(self._lane_watchers):
                 watcher(lane)
         self._notices.all_changed()  # a slot, a pause or a limit concerns lanes of no command
