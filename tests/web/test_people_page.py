@@ -330,6 +330,15 @@ async def test_a_code_of_the_page_is_taken_by_the_chat(page: Page) -> None:
     assert (await page.browser().post("/api/account/links/code", json={})).status_code == 401
 
 
+async def test_an_account_is_not_linked_to_itself_and_its_code_stays_good(page: Page) -> None:
+    linking = page.site.parts.intake.ground.linking
+    code = linking.new(BEN).code
+    for person in (BEN, OWNER):
+        await page.site.local.say("ben", person, "Ben", f"/link {code}")
+    assert {BEN, OWNER}.isdisjoint(one.identity for one in await web.links(page.site.parts.store))
+    assert linking.look(code, EVE).account == BEN
+
+
 @pytest.mark.parametrize("words", HOSTILE)
 async def test_names_of_others_are_text_on_the_page(
     page: Page, ana: httpx.AsyncClient, words: str
