@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest_asyncio
 
+from tests.web.signing import acts, signed_in
 from tests.web.site import ANA, Page
-from tests.web.test_signin import acts, signed_in
 
 
 @pytest_asyncio.fixture

@@ -16,8 +16,8 @@ from gateway.cli.client import talk
 from gateway.signin_links import hash_of
 from gateway.socket_path import socket_path
 from gateway.trouble import Trouble
+from tests.web.signing import Ahead, acts, shift, signed_in
 from tests.web.site import ANA, OWNER, Page
-from tests.web.test_signin import Ahead, acts, shift, signed_in
 
 
 async def follow(browser: httpx.AsyncClient, token: str) -> httpx.Response:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gateway.values import Rate, SigninLimits
+from gateway.web import signin_rules
 from gateway.web.signin_rules import (
-    ASKINGS_MOST,
     LASTS,
     OF_DEVICE,
-    TALLIES_MOST,
     WRONG_MOST,
     Answer,
     Asker,
@@ -189,15 +188,19 @@ def test_a_clock_that_is_set_back_locks_nobody_out() -> None:
     assert guess(rules, "right", NOW - year) is Answer.RIGHT
 
 
-def test_what_is_kept_does_not_grow_under_attack_and_codes_that_were_sent_stay() -> None:
+def test_what_is_kept_does_not_grow_under_attack_and_codes_that_were_sent_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(signin_rules, "ASKINGS_MOST", 100)
+    monkeypatch.setattr(signin_rules, "TALLIES_MOST", 200)
     rules = Rules()
     rules.ask(ANA, "ana in tab", "right", True, NOW, LIMITS)
-    for n in range(ASKINGS_MOST + TALLIES_MOST):
-        rules.ask(Asker(f"net {n}", f"x at {n}"), f"tab {n}", "x", False, NOW + n // 1000, LIMITS)
+    for n in range(1000):
+        rules.ask(Asker(f"net {n}", f"x at {n}"), f"tab {n}", "x", False, NOW + n, LIMITS)
         rules.changed.askings.clear()
         rules.changed.tallies.clear()
-    assert len(rules.askings) == ASKINGS_MOST
-    assert len(rules.tallies) == TALLIES_MOST
+    assert len(rules.askings) == 100
+    assert len(rules.tallies) == 200
     assert guess(rules, "right", NOW + 1000) is Answer.RIGHT
     rules.tidy(NOW + 120 * MINUTE, LIMITS)
     assert not rules.askings
