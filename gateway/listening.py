@@ -53,6 +53,8 @@ class Listening:
             self._listen(name)
 
     def end(self) -> None:
+        """Nothing is listened to from now on, whatever is connected anew."""
+        self._group = None
         for task in (*self._tasks.values(), *self._menus):
             task.cancel()
 
@@ -82,7 +84,8 @@ class Listening:
             self._listen(name)
 
     def _listen(self, name: str) -> None:
-        assert self._group is not None, "listening has begun"
+        if self._group is None:
+            return  # at the end of the gateway
         channel = self._channels[name]
         work = listen(channel, self._intake, self._clock)
         self._tasks[name] = self._group.create_task(work, name=f"listen {name}")

@@ -27,7 +27,7 @@ class Tending:
         self._uses: Callable[[Engine], bool] = lambda _: False
         self._group: asyncio.TaskGroup | None = None
         self._tends: dict[Engine, asyncio.Task[None]] = {}
-        self._old: dict[Engine, asyncio.Task[None]] = {}
+        self._old: dict[Engine, asyncio.Task[None] | None] = {}
         self._looks: set[asyncio.Task[None]] = set()
 
     def begin(self, group: asyncio.TaskGroup, uses: Callable[[Engine], bool]) -> None:
@@ -37,14 +37,16 @@ class Tending:
             self._tend(engine)
 
     def end(self) -> None:
+        """Nothing is looked after from now on; what is exchanged then waits for ``close``."""
+        self._group = None
         for task in (*self._tends.values(), *self._old.values(), *self._looks):
-            task.cancel()
+            if task is not None:
+                task.cancel()
 
     def look(self, name: str) -> None:
         """Ask an agent what it can do, if that is not known yet; turns do not wait for it."""
         engine = self._engines.get(name)
-        if engine is not None and not engine.abilities.side:
-            assert self._group is not None, "tending has begun"
+        if self._group is not None and engine is not None and not engine.abilities.side:
             task = self._group.create_task(_look(engine), name=f"abilities of {name}")
             self._looks.add(task)
             task.add_done_callback(self._looks.discard)
@@ -72,14 +74,17 @@ class Tending:
                 self._tend(new)
 
     def _tend(self, engine: Engine) -> None:
-        assert self._group is not None, "tending has begun"
-        task = self._group.create_task(engine.tend(), name=f"tend {engine.name}")
-        self._tends[engine] = task
+        if self._group is not None:
+            task = self._group.create_task(engine.tend(), name=f"tend {engine.name}")
+            self._tends[engine] = task
 
     def _retire(self, name: str, engine: Engine) -> None:
-        assert self._group is not None, "tending has begun"
-        task = self._group.create_task(self._end(engine), name=f"end of the old engine {name}")
-        self._old[engine] = task
+        self._old[engine] = None
+        if self._group is not None:
+            ending = self._end(engine)
+            self._old[engine] = self._group.create_task(
+                ending, name=f"end of the old engine {name}"
+            )
 
     async def _end(self, engine: Engine) -> None:
         while self._uses(engine):

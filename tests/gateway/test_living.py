@@ -252,6 +252,36 @@ class TestEngines:
         assert page.site.parts.within.life.health.fallback == ""
 
 
+async def test_what_is_saved_while_the_gateway_ends_does_not_keep_it(
+    page: Page, fake: FakeTelegram
+) -> None:
+    await save(page, TELEGRAM_TOKEN=TOKEN)
+    fake.user_says("/sleep 0.3\n/say last words")
+    await until(lambda: page.site.parts.runner.lanes.running)
+    page.gateway.stop()
+    await save(page, STOP_GRACE="3s", TELEGRAM_TOKEN=OTHER)
+    await save(page, TELEGRAM_TOKEN=TOKEN)
+    async with asyncio.timeout(20):
+        await page.stop()
+    await page.start()
+    assert page.site.settings.stop_grace == 3.0
+    await fake.until(lambda: any("last words" in text for text in fake.texts(ANA)))
+
+
+async def test_what_is_exchanged_after_the_end_begins_nothing(page: Page) -> None:
+    living, engines = page.site.living, page.site.parts.engines
+    await save(page, OPENAI_BASE_URL="http://127.0.0.1:9/v1", OPENAI_MODEL="m")
+    old = engines["openai"]
+    await page.stop()
+    tended = tending.Tending(dict(engines), page.clock)
+    tended.end()
+    await tended.renew({"openai": old}, {"openai"})
+    assert not any("old engine" in name for name in names())
+    await tended.close()
+    assert living.settings.openai_model == "m"
+    await page.start()
+
+
 def names() -> set[str]:
     return {task.get_name() for task in asyncio.all_tasks()}
 
