@@ -49,19 +49,17 @@ class Posting:
 
     url: str
     secret: str = field(repr=False)
+    patience: float = PATIENCE  # seconds a post waits until it is to come again
 
 
 class Webhook:
     """Implements the port's ``Hook``; lives as long as the channel."""
 
-    def __init__(
-        self, wire: Wire, posting: Posting, clock: Clock, hooks: Hooks, patience: float = PATIENCE
-    ) -> None:
+    def __init__(self, wire: Wire, posting: Posting, clock: Clock, hooks: Hooks) -> None:
         self._wire = wire
         self._posting = posting
         self._clock = clock
         self._hooks = hooks
-        self._patience = patience
         self._me: Me | None = None
         self._inbox: Inbox | None = None  # while we listen
         self.report: Callable[[Connection], None] = lambda _: None
@@ -129,7 +127,7 @@ class Webhook:
             self._me, facts = await self._wire.me()
             self._hooks.known(self._me, facts)
         if self._inbox is None:  # what is posted from now on is taken, set anew or not
-            self._inbox = Inbox(self._me, intake, self._clock, self._patience)
+            self._inbox = Inbox(self._me, intake, self._clock, self._posting.patience)
             group.create_task(self._inbox.run(), name="telegram inbox")
         look = LOOK_EVERY if self._is_set else FIRST_LOOK
         if not self._is_set:

@@ -83,7 +83,7 @@ class TestTelegramThatPosts(ChannelContract):
     async def stage(self) -> AsyncIterator[Stage]:
         clock, made = QuickClock(), list[TelegramChannel]()
         async with FakeTelegram() as fake, posted_to(lambda: made[0].hook) as url:
-            posting = Posting(url, "hush")
+            posting = Posting(url, "hush", patience=2000)  # some seconds, by this clock
             async with TelegramChannel(fake.token, clock, fake.url, posting=posting) as channel:
                 made.append(channel)
                 yield TelegramStage(Telegram(fake, channel, clock, RecordingIntake()))
