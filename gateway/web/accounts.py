@@ -8,7 +8,7 @@ proved who they are, nor HTTP.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from core.clock import Clock
 from core.people import WEB, People, Role
@@ -36,6 +36,7 @@ class Accounts:
         self._store = store
         self._people = people
         self._clock = clock
+        self.on_ended: Callable[[], None] = lambda: None  # told that sign-ins have ended
 
     async def open(
         self,
@@ -93,11 +94,13 @@ class Accounts:
     async def end_owner(self) -> None:
         """The built-in owner is nobody any more, wherever they are signed in."""
         await self._store.save(web.remove_signins_of(OWNER))
+        self.on_ended()
 
     async def close(self, signin: str, person: str) -> None:
         """End one sign-in of somebody."""
         act = web.act(self._clock.now(), person, "signin.closed", person)
         await self._store.save(web.remove_signin(signin), act)
+        self.on_ended()
 
     async def close_others(self, person: str, but: str) -> int:
         """End all sign-ins of somebody but one; how many there were."""
@@ -106,6 +109,7 @@ class Accounts:
             said = f"everywhere else ({len(others)})"
             act = web.act(self._clock.now(), person, "signin.closed", person, said)
             await self._store.save(*map(web.remove_signin, others), act)
+            self.on_ended()
         return len(others)
 
     async def listed(self, person: str) -> list[web.Signin]:

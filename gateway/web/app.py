@@ -116,9 +116,11 @@ def make_site(
     )
 
     site.hub = Hub(site)
+    accounts.on_ended = site.hub.doubt
 
     async def renewed(_: Settings, new: Settings) -> None:
         site.settings = new
+        site.hub.doubt()
         if new.admin_emails:
             await accounts.end_owner()
 

@@ -22,7 +22,7 @@ from gateway.web.hub import Hub, Stream, TooMany
 from gateway.web.site import site_of
 from gateway.web.visitor import Visitor
 
-HEARTBEAT = 15.0  # seconds; also how often it is looked whether somebody may still see this
+HEARTBEAT = 15.0  # seconds; at least so often it is looked whether somebody may still see this
 STUCK = 30.0  # seconds after which a browser that takes nothing is gone
 _BEAT = b": still here\n\n"
 _AGAIN = b"retry: 1000\n\n"  # ms after which a browser comes back
@@ -87,9 +87,12 @@ class Events(Response):
 
     async def _beat(self) -> None:
         """Say now and then that we are here, and look whether somebody still may be."""
-        stream, clock = self._stream, site_of(self._request).clock
+        stream = self._stream
         while not stream.over:
-            await clock.sleep(HEARTBEAT)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HEARTBEAT):
+                    await stream.doubted.wait()
+            stream.doubted.clear()
             if await visitor_of(self._request) != stream.visitor:
                 stream.end()  # somebody else now, or nobody
             else:

@@ -47,6 +47,7 @@ class Stream:
         self.knows: set[str] = set()  # lanes it was told of
         self.begun = False
         self.over = False
+        self.doubted = asyncio.Event()  # whether its person may still see this
         self._events: deque[bytes] = deque()
         self._there = asyncio.Event()
 
@@ -114,6 +115,11 @@ class Hub:
         self._closed = True
         for stream in tuple(self._streams):
             stream.end()
+
+    def doubt(self) -> None:
+        """Somebody's sign-in ended, or what people may do changed: each stream looks again."""
+        for stream in self._streams:
+            stream.doubted.set()
 
     def house_changed(self) -> None:
         """Something that holds for all lanes is different."""

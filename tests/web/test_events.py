@@ -16,7 +16,7 @@ from core.people import Role
 from gateway.web import events, hub
 from gateway.web.hub import Stream
 from gateway.web.visitor import Visitor
-from tests.web.site import ANA, BEN, Page
+from tests.web.site import ANA, Page
 from tests.web.tabs import Tab, new_lane, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -111,16 +111,32 @@ async def test_nobody_listens_without_signing_in(page: Page) -> None:
     assert (await page.browser().get("/api/events")).status_code == 401
 
 
-async def test_a_stream_says_that_it_is_there_and_ends_with_the_sign_in(
+async def test_a_stream_says_that_it_is_there(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT", 0.05)
+    async with Tab(await page.signed_in("ben@example.org")) as tab:
+        await tab.until(lambda: tab.beats > 1)
+
+
+async def test_a_stream_ends_with_its_sign_in_and_no_other_does(page: Page) -> None:
+    ben, other = await page.signed_in("ben@example.org"), await page.signed_in("ben@example.org")
+    async with Tab(ben) as tab, Tab(other) as there:
+        assert (await ben.post("/api/signout", json={})).status_code == 200
+        await tab.until(tab.over.is_set, 5)
+        assert not there.over.is_set()
+    assert (await ben.get("/api/events")).status_code == 401
+
+
+async def test_after_a_fault_streams_begin_anew(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "HEARTBEAT", 0.05)
-    ben = await page.signed_in("ben@example.org")
-    async with Tab(ben) as tab:
-        await tab.until(lambda: tab.beats > 1)
-        await page.site.accounts.close_others(BEN, but="")
-        await tab.until(tab.over.is_set)
-    assert (await ben.get("/api/events")).status_code == 401
+    ana, lane = await page.signed_in("ana@example.org"), new_lane()
+    async with Tab(ana, lane) as tab:
+        with monkeypatch.context() as broken:
+            broken.setattr(hub, "views", None)
+            await say(ana, lane, "/say told in the end")
+            await tab.until(tab.over.is_set)
+        await tab.open()
+        await tab.until(lambda: "told in the end" in tab.answers)
 
 
 async def test_a_stream_ends_when_somebody_is_something_else_now(
@@ -182,9 +198,9 @@ async def test_a_change_is_made_ready_once_however_many_look(
         return await fetch(query, **parameters)
 
     monkeypatch.setattr(page.site.parts.store, "fetch", counted)
-    await say(ana, lane, "/stream 30 0.05")
+    await say(ana, lane, "/stream 12 0.05")
     for tab in tabs:
-        await tab.until(lambda tab=tab: tab.state == "idle" and "w29" in tab.texts[-1])  # type: ignore[misc]
+        await tab.until(lambda tab=tab: tab.state == "idle" and "w11" in tab.texts[-1])  # type: ignore[misc]
         await tab.cut()
     assert 0 < asked.count("lane.writers_of") < len(tabs)
     assert 0 < asked.count("thread.made") < len(tabs)
