@@ -24,6 +24,9 @@ SUBJECTS = {
     "core/watch_rules.py": "tests/watches/test_rules.py",
     "core/watch_asking.py": "tests/watches/test_asking.py",
     "channels/markup": "tests/markup",
+    "gateway/web/signin_rules.py": "tests/web/test_signin_rules.py",
+    "gateway/web/peer.py": "tests/web/test_peer.py",
+    "gateway/web/mailbox.py": "tests/web/test_peer.py",
 }
 SECONDS = 180  # a fault that makes a test hang is noticed, too
 

@@ -66,7 +66,8 @@ def test_the_rightmost_address_that_no_trusted_proxy_has_is_the_client(
     [
         ("198.51.100.7", "198.51.100.7"),
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::9", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::9", "2001:db8:1:3::/64"),
         ("unknown", "unknown"),
     ],
 )
@@ -106,16 +107,14 @@ def test_a_browser_is_called_by_a_name_from_a_list(header: str, name: str) -> No
         ("ana@example..org", ""),
         (".ana@example.org", ""),
         ("a..b@example.org", ""),
-        ("a" * 242 + "@example.org", "a" * 242 + "@example.org"),
+        (" " + "a" * 242 + "@example.org", "a" * 242 + "@example.org"),
     ],
 )
 def test_addresses_are_compared_trimmed_and_in_lower_case(typed: str, address: str) -> None:
     assert mailbox(typed) == address
 
 
-@pytest.mark.parametrize(
-    "typed", ["", "ana", "a@b.c\n", "\ud800@b.c", "a" * 243 + "@b.c.example.org"]
-)
+@pytest.mark.parametrize("typed", ["", "ana", "a@b.c\n", "\ud800@b.c", "a" * 251 + "@b.c"])
 def test_what_cannot_be_an_address_is_refused(typed: str) -> None:
     with pytest.raises(NoAddress):
         mailbox(typed)

@@ -23,6 +23,7 @@ NOW = 1_798_000_000_000
 MINUTE = 60_000
 LIMITS = SigninLimits(Rate(3, 900), Rate(20, 3600), Rate(500, 3600), Rate(10, 600))
 OFF = SigninLimits()
+OFF_BUT_NETWORK = SigninLimits(network=Rate(20, 3600))
 ANA = Asker("lab", "ana at lab")
 
 
@@ -129,6 +130,7 @@ def test_when_all_mails_of_the_hour_are_sent_known_and_unknown_are_alike() -> No
         assert rules.ask(who, f"tab {n}", "x", True, NOW, LIMITS) is True
     assert ask(rules) is False
     assert guess(rules, "right") is Answer.WRONG
+    assert len(rules.tallies["mail"]) == 1  # not five hundred instants to store each time
     later = NOW + 61 * MINUTE  # counted by the minute: never less than was sent
     assert ask(rules, now=later) is True
 
@@ -161,6 +163,15 @@ def test_a_browser_of_an_earlier_sign_in_is_locked_out_by_nobody() -> None:
     assert guess(rules, "right", who=mine) is Answer.RIGHT
     assert isinstance(ask(rules, who=mine), TooMany)  # then it is one of its network again
     assert ask(rules, now=NOW + 15 * MINUTE, who=mine) is True
+
+
+def test_a_limit_that_was_lowered_holds_at_once() -> None:
+    rules = Rules()
+    for n in range(4):
+        rules.ask(ANA, "tab", "x", True, NOW + n * MINUTE, OFF_BUT_NETWORK)
+    lower = replace(OFF_BUT_NETWORK, network=Rate(2, 3600))
+    said = rules.ask(ANA, "tab", "x", True, NOW + 4 * MINUTE, lower)
+    assert said == TooMany((60 + 2 - 4) * 60)  # when two of the four count no more
 
 
 def test_what_a_known_browser_asks_for_counts_for_no_limit() -> None:
@@ -202,7 +213,9 @@ def test_what_is_kept_does_not_grow_under_attack_and_codes_that_were_sent_stay(
     assert len(rules.askings) == 100
     assert len(rules.tallies) == 200
     assert guess(rules, "right", NOW + 1000) is Answer.RIGHT
-    rules.tidy(NOW + 120 * MINUTE, LIMITS)
+    end = NOW + 120 * MINUTE
+    over = rules.tidy(end, LIMITS)
+    assert over == (end - 20 * MINUTE + 1, end - 60 * MINUTE)
     assert not rules.askings
     assert not rules.tallies
 
