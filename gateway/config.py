@@ -42,6 +42,7 @@ __all__ = [
     "Settled",
     "Source",
     "Written",
+    "home_of",
     "load",
     "read",
     "secrets_of",
@@ -129,7 +130,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[
     }
     here = cwd / ".env"
     _add(given, here, Source.FOLDER, problems)
-    home = folder((given[_HOME].value if _HOME in given else "") or "~/.laneway")
+    home = home_of(given)
     if os.path.isfile(home):
         problems.append(f"{_HOME} must be a folder: {home} is a file")
     elif home / ".env" != here:
@@ -141,6 +142,11 @@ def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[
                 " set it in the environment instead"
             )
     return given, problems
+
+
+def home_of(given: Mapping[str, Given]) -> Path:
+    """The home that is named, else the usual one."""
+    return folder((given[_HOME].value if _HOME in given else "") or "~/.laneway")
 
 
 def _add(given: dict[str, Given], path: Path, source: Source, problems: list[str]) -> None:

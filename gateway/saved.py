@@ -15,11 +15,11 @@ from core.store import glance, rows
 from core.store.errors import StoreError
 from core.store.records import SettingRow
 from core.store.rows import Row
-from gateway.config import Settings, Settled, Written, settle, written
+from gateway.config import Settings, Settled, Written, home_of, settle, written
 from gateway.editors import Kind, holds_secret, kind_of
 from gateway.keys import Keys, WrongKey
 from gateway.paths import DATABASE
-from gateway.settings_table import Setting, table
+from gateway.settings_table import Setting
 
 SEALED = "sealed:"  # how a sealed value begins in the database
 LOST = "was sealed with another key file, so it counts as not set: enter it anew"
@@ -84,7 +84,9 @@ def look(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> L
     what is wrong with it.
     """
     said = written(environ, cwd)
-    home = settle(said, {}, _everything()).settings.home
+    # Not by settling what is written alone: what is wrong then is only told together with what is
+    # saved, and nothing that is written makes a home that cannot be named.
+    home = home_of(said.given)
     stored: Mapping[str, SettingRow] = {}
     if (home / DATABASE).is_file():
         try:
@@ -104,11 +106,6 @@ def look(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> L
 def load(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Settings:
     """The same, where only the settings matter."""
     return look(environ, cwd).settings
-
-
-def _everything() -> Mapping[str, str]:
-    # Before the database is read, everything may still be saved in it.
-    return {row.name: "not read yet" for row in table()}
 
 
 def problems(settled: Settled, key_trouble: str = "") -> list[str]:
