@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from core.frozen import dataclass
 from core.messages import Message
 from core.store.records import LaneRow
 

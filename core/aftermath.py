@@ -7,7 +7,7 @@ turn runs, nor any engine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from core import engine_words as words
 from core.clock import Clock
@@ -21,7 +21,6 @@ from core.engines.base import (
     ToolEnded,
     ToolStarted,
 )
-from core.frozen import dataclass
 from core.health import REFUSED, Case, Health
 from core.items import Said
 from core.preparing import Prepared

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core import commands, linking, usage, wording
@@ -30,7 +30,6 @@ from core.commands.base import (
 from core.commands.knowing import pairing_text
 from core.engines.base import Choices
 from core.folders import resolved, workspace
-from core.frozen import dataclass
 from core.ground import Ground
 from core.items import Item
 from core.lanes import Hold, LaneView

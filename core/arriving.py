@@ -6,10 +6,9 @@ It decides nothing about who may talk or what a command is; it must not know pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core import wording
-from core.frozen import dataclass
 from core.ground import Ground
 from core.items import Item
 from core.messages import FileKind, Message, clean

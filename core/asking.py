@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from core import cards
 from core.attending import begun
 from core.channel import Channel
-from core.frozen import dataclass
 from core.lane_ids import LOCAL
 from core.messages import Part, Style
 from core.showing import Action, Choice, Showing

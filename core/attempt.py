@@ -6,11 +6,11 @@ It must not know when something is tried again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.channel import Action, Delete, Revise, Send, SendError, SendFile
 from core.finding import nonce_of
-from core.frozen import dataclass
 from core.messages import Address, Keyboard, Part
 from core.rates import Rank
 from core.store.records import Delivery, DeliveryState, FilePart

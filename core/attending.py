@@ -5,7 +5,8 @@ What went on by itself after a cut is what it was before. It must not know what 
 
 from __future__ import annotations
 
-from core.frozen import dataclass
+from dataclasses import dataclass
+
 from core.store import reads
 from core.store.store import Reader
 from core.turns import Origin, Turn

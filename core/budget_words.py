@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from core.budgets import MOST, Budget, Capped, Expired, Scope, Told, Warned
 from core.engine_words import moment
-from core.frozen import dataclass
 from core.when import BadWhen, span
 from core.wording import count, money, plain, quoted
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 
 from core import budget_words as words
@@ -29,7 +29,6 @@ from core.budgets import (
 )
 from core.clock import Clock
 from core.engines.base import Engine, Usage
-from core.frozen import dataclass
 from core.items import Item, Said, Take
 from core.lanes import Lanes
 from core.prices import Prices

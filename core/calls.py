@@ -9,12 +9,11 @@ import asyncio
 import logging
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.channel import Action, Channel, Done, RateLimited, SendError, Uncertain
 from core.clock import Clock
-from core.frozen import dataclass
 from core.gate import Gate
 from core.guard import OnFault, fault_of, guarded
 from core.messages import Address

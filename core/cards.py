@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from core.frozen import dataclass
 from core.wording import count, label, plain, quoted
 
 TITLE = 80  # characters of what the engine calls its question

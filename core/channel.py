@@ -6,12 +6,11 @@ What a platform cannot do is declared in its limits; core never asks a channel f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from core.frozen import dataclass
 from core.messages import Address, FileRef, Incoming, Keyboard, Part, Receipt
 
 

@@ -6,9 +6,9 @@ It must not know commands or platforms.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 from core import addressing
-from core.frozen import dataclass
 from core.ground import Ground
 from core.holding import Holding
 from core.items import Item

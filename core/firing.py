@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core import folders, job_rules, job_words
 from core.budgets import Put, of_turn
 from core.clock import Clock
-from core.frozen import dataclass
 from core.items import Item
 from core.job_rules import Decision, Fate, FiringState, Job, JobState
 from core.lane_ids import channel_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +16,6 @@ from core.budget_words import BudgetsSeen
 from core.channel import Channel, ChannelLimits
 from core.clock import Clock
 from core.engines.base import Abilities, Choices
-from core.frozen import dataclass
 from core.items import Item
 from core.job_asking import JobLimits
 from core.lane_ids import channel_of, lane_id

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from core import engine_words as words
 from core.clock import Clock
 from core.engines.base import Failure, FailureKind
-from core.frozen import dataclass
 from core.turns import EnginePause, Kind, Limits, Turn
 
 log = logging.getLogger("laneway.turn")

@@ -7,10 +7,10 @@ the runner.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from core.budgets import Change, Spending
-from core.frozen import dataclass
 from core.store import rows
 from core.store.records import Delivery, MessageRow
 from core.store.rows import Row

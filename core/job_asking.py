@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from core.frozen import dataclass
 from core.job_rules import IfBusy, Job, JobKind
 from core.messages import clean
 from core.when import BadWhen, Cron, Every, NotATime, Plan, following, parse, span

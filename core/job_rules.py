@@ -6,10 +6,10 @@ year asks the same. It must not know the store, lanes, people or how a turn runs
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from core.frozen import dataclass
 from core.turns import Status
 from core.when import Cron, Every, Plan, following, parse
 

@@ -7,8 +7,9 @@ page or the store.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from core.clock import Clock
-from core.frozen import dataclass
 from core.people import pairing_code
 from core.wording import duration
 

@@ -6,9 +6,8 @@ Instants are milliseconds since 1970 (UTC); people and places are ids, never nam
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from core.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

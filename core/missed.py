@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core import wording
-from core.frozen import dataclass
 from core.ground import Ground
 from core.items import Item
 from core.messages import Missed, clean

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Protocol
 
@@ -18,7 +18,6 @@ from core import budget_words, engine_words, wording
 from core.channel import Channel
 from core.clock import Clock
 from core.engines.base import Abilities
-from core.frozen import dataclass
 from core.guard import fault_of
 from core.items import Item, Take
 from core.lanes import Hold, Lanes, LaneView

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from core.frozen import dataclass
 from core.messages import Address
 from core.store import reads
 from core.store.records import PersonRow

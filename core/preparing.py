@@ -12,7 +12,7 @@ import logging
 import mimetypes
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from core import inside, prompt, wording
@@ -23,7 +23,6 @@ from core.clock import Clock
 from core.earlier import said_before
 from core.engines.base import Approvals, Attachment, Engine, Request, Usage
 from core.folders import workspace
-from core.frozen import dataclass
 from core.health import Health
 from core.hearing import MOST, Hearing, Unheard
 from core.messages import FileKind

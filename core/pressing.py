@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core import wording
 from core.addressing import Spoken
@@ -16,7 +16,6 @@ from core.answering import Answering
 from core.arriving import Arriving
 from core.attending import begun
 from core.budgets import Put, handed_on
-from core.frozen import dataclass
 from core.ground import Ground
 from core.items import Item
 from core.lane_ids import channel_of

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 from core.engines.base import Event, Text, Thought, ToolEnded, ToolStarted
-from core.frozen import dataclass
 from core.messages import clean
 
 ELLIPSIS = "…"

@@ -8,13 +8,12 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from core.engines.base import Usage
-from core.frozen import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import PurePosixPath
 
 from core.folders import folder_name, safe_name
-from core.frozen import dataclass
 from core.messages import FileKind, FileRef
 from core.store.records import MessageRow
 from core.wording import VOICE_REMARK, label

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.channel import Channel, Recall, Said, SendError
-from core.frozen import dataclass
 from core.messages import Address
 from core.store import reads
 from core.store.store import Reader

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from core.folders import claim
-from core.frozen import dataclass
 from core.lane_ids import channel_of
 from core.preparing import Defaults
 from core.store import reads

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from core import turns
 from core.budgets import Spending
 from core.clock import Clock
 from core.engines.base import Failure, Usage
-from core.frozen import dataclass
 from core.items import Item, Said, Take
 from core.store import rows
 from core.store.errors import Poisoned, StoreError

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from core.channel import Channel
 from core.clock import Clock
-from core.frozen import dataclass
 from core.messages import Button, Keyboard, Part, Style
 from core.store import rows
 from core.store.records import ButtonRow, Delivery, DeliveryKind, FilePart

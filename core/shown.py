@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from enum import StrEnum
 
 from core.finding import nonce_of
-from core.frozen import dataclass
 from core.messages import Keyboard, Part
 from core.store.records import Delivery, DeliveryKind
 from core.store.rows import Row

@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core import inside, lane_words, wording
 from core.channel import Channel
 from core.clock import Clock
-from core.frozen import dataclass
 from core.items import Said
 from core.messages import Keyboard, Part, Receipt, Style
 from core.outbox import Outbox

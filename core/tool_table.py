@@ -6,10 +6,10 @@ Values, and the check of what an agent gave. It must not know how a tool does it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from core.engines.base import ToolSpec
-from core.frozen import dataclass
 
 TEXT_MOST = 20_000  # characters
 LABEL_MOST = 60

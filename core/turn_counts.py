@@ -6,9 +6,9 @@ Sums only: no lane and no person is remembered. It must not know who reads them.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 from core.engines.base import Usage
-from core.frozen import dataclass
 from core.tallies import Spread
 from core.turns import Kind, Turn
 

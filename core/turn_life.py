@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.approvals import Approvals
 from core.at_work import AtWork
 from core.clock import Clock
-from core.frozen import dataclass
 from core.health import Health
 from core.outbox import Outbox
 from core.preparing import Preparing

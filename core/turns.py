@@ -5,9 +5,8 @@ Values only: no rule stands here, and nothing here knows a clock, a store or a p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-
-from core.frozen import dataclass
 
 
 class Origin(StrEnum):

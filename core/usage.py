@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
 from typing import Any
 
-from core.frozen import dataclass
 from core.store.store import Reader
 from core.when.plan import instant_of, to_datetime
 from core.wording import count, money, plain

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from core.addresses import is_public
-from core.frozen import dataclass
 from core.job_asking import (
     BadJob,
     JobLimits,

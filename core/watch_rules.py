@@ -11,11 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from core.frozen import dataclass
 from core.messages import clean
 from core.when import Plan, following
 

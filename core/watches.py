@@ -11,13 +11,12 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from core import job_words, watch_rules, watch_words
 from core.alarm import TICK, Alarm
 from core.firing import Fired, Firing
-from core.frozen import dataclass
 from core.guard import fault_of, guarded
 from core.items import Item
 from core.job_rules import Decision, Fate, IfBusy, Job, JobState

@@ -11,6 +11,7 @@ import importlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from socket import socket
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ from core.channel import Channel, Connection
 from core.clock import Clock
 from core.engines.base import Engine
 from core.engines.processes import Ledger
-from core.frozen import dataclass
 from core.intake import Intake
 from core.lane_ids import LOCAL
 from core.people import People

@@ -12,7 +12,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from urllib.parse import unquote, urlsplit
 
 from dotenv.parser import parse_stream
 
-from core.frozen import dataclass
 from gateway.settings_table import (
     PREFIX,
     Applies,

@@ -7,14 +7,13 @@ rows are written, and the next start goes by them. It must not know HTTP or term
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from core import job_asking, watch_asking, watch_words
 from core.commands.base import Answer
 from core.commands.scheduling import VERBS, changed, recorded, too_many
-from core.frozen import dataclass
 from core.items import Item, Take
 from core.job_asking import Asked, BadJob, JobLimits
 from core.job_rules import Job, JobKind, JobState

@@ -7,10 +7,10 @@ while it is down; then nothing is taken by a runner, and the next start goes by 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from core.commands.scheduling import VERBS
-from core.frozen import dataclass
 from core.items import Take
 from core.job_asking import JobLimits
 from core.job_rules import Job, JobState

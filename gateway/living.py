@@ -11,9 +11,9 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from core.clock import Clock
-from core.frozen import dataclass
 from core.store import reads, rows, web
 from core.store.records import SettingRow
 from core.store.rows import Row

@@ -7,6 +7,7 @@ lanes and people: no label names one of them. It must not know HTTP.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -18,7 +19,6 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from core.frozen import dataclass
 from core.lanes import Phase
 from core.store.store import Store
 from core.tallies import Spread

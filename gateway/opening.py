@@ -10,12 +10,11 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from channels.registry import Opened, Wanted, load, open_channel
 from core.channel import Connection
 from core.clock import Clock
-from core.frozen import dataclass
 from gateway.switched import Switched, Used, left
 
 log = logging.getLogger("laneway")

@@ -7,13 +7,13 @@ From settings to objects that know each other; nothing is started here. The file
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from core.alarm import Alarm
 from core.approvals import Approvals
 from core.channel import Channel, Forbidden, SendError, ThreadGone
 from core.clock import Clock
 from core.engines.base import Engine
-from core.frozen import dataclass
 from core.ground import Ground, House
 from core.intake import Intake
 from core.job_tools import JobTools

@@ -7,10 +7,9 @@ and is named; nothing that was saved ever stops a start. It must not know what a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.frozen import dataclass
 from core.store import glance, rows
 from core.store.errors import StoreError
 from core.store.records import SettingRow

@@ -7,7 +7,7 @@ is the business of ``gateway.config``. ``.env.example`` is made from this table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import tzinfo
 from decimal import Decimal
 from enum import StrEnum
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from core.engines.base import Approvals
-from core.frozen import dataclass
 from core.turns import Busy
 from gateway import values
 from gateway.values import MailServer, Network, Rate, Secret, SigninLimits

@@ -6,7 +6,7 @@ Each function makes what its area consists of from what stands below it; nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.approvals import Approvals
@@ -17,7 +17,6 @@ from core.channel import Channel, SendError
 from core.clock import Clock
 from core.engines.base import Engine
 from core.folders import resolved
-from core.frozen import dataclass
 from core.health import Health
 from core.intake import Intake
 from core.lane_ids import channel_of

@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from decimal import Decimal
 from enum import StrEnum
@@ -22,8 +22,6 @@ from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 import tzlocal
-
-from core.frozen import dataclass
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)

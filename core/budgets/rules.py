@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NewType
 
 from core.budgets.values import (
@@ -27,7 +27,6 @@ from core.budgets.values import (
     Why,
     reached,
 )
-from core.frozen import dataclass
 from core.turns import (
     Command,
     DaySpent,

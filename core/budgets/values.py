@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from core.frozen import dataclass
 from core.turns import Event, Turn
 
 WARN = 0.8  # of a cap, when its thread is warned

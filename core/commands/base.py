@@ -7,7 +7,7 @@ before, everything it changes is a row or an event of its answer, so it waits fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from enum import Enum, StrEnum
 from pathlib import Path
@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from core.budget_words import BudgetsSeen
 from core.budgets import Change
 from core.engines.base import Abilities, Choices
-from core.frozen import dataclass
 from core.job_asking import JobLimits
 from core.job_rules import Job
 from core.people import Person

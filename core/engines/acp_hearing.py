@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -27,7 +27,6 @@ from core.engines.plain import (
     words,
 )
 from core.engines.speech import Meter, Speech
-from core.frozen import dataclass
 
 OPEN_CALLS = 500  # remembered at once; an agent that never ends one shall not fill the memory
 THOUGHT_MOST = 4000  # characters of one piece

@@ -7,12 +7,12 @@ are newer or older than any schema; nothing here asks for an agent's name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.engines.asking import change, command_lines, plain_json, whole
 from core.engines.base import Abilities, Approvals, Decision
 from core.engines.plain import Json, as_sent, items, mapping, name, words
-from core.frozen import dataclass
 
 # Modes as agents name them. The first one that an agent declares is set, after every opening of a
 # session, because some agents start in a mode that asks nobody. Agents let modes be chosen either

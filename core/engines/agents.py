@@ -13,6 +13,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -22,7 +23,6 @@ from core.engines.plain import words
 from core.engines.processes import Child, Ledger, NoLedger, environment, resolve, spawn
 from core.engines.trees import lane_mark
 from core.folders import folder_name
-from core.frozen import dataclass
 
 log = logging.getLogger("laneway.engine")
 

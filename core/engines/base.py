@@ -15,11 +15,11 @@ The contract of ``Run.events()``, checked by one test class over every engine:
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from core.frozen import dataclass
 from core.turns import Result
 
 

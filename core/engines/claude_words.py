@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.engines.asking import change, command_lines, plain_json, rest_of, whole
 from core.engines.base import Approvals, Request
 from core.engines.plain import Json, as_sent, items, mapping, name
-from core.frozen import dataclass
 
 SPEAKING = (
     "-p",

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.engines.asking import change, lines_of, placed, plain_json, rest_of, whole
 from core.engines.base import Approvals, Request
 from core.engines.plain import Json, as_sent, items, mapping, name
 from core.engines.workspace_tools import Tool
-from core.frozen import dataclass
 
 # What would go round the gateway: work that goes on by itself, programs and servers of others,
 # other ways to a person's screen.

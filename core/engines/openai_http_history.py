@@ -13,12 +13,12 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from core.engines.plain import Json, as_sent, items
-from core.frozen import dataclass
 
 CUT_OFF = "(This was cut off.)"
 LEFT_OUT = "(Left out, because it was too long. Ask for it again if you need it.)"

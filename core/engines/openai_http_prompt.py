@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from core.engines.openai_http_history import BEFORE, IMAGE, Said, mended, turns_
 from core.engines.openai_http_words import Option
 from core.engines.plain import Json, as_sent, items
 from core.engines.workspace_tools import Tool
-from core.frozen import dataclass
 
 COMPACT = "/compact"  # said to the agent itself, as to agents that know this command
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

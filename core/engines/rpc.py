@@ -7,12 +7,11 @@ back by its own pipe. Knows no session, no event and no lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from core.engines.base import EngineError
 from core.engines.lines import Gone, Json, Lines, json_object
 from core.engines.processes import Child
-from core.frozen import dataclass
 
 METHOD_NOT_FOUND = -32601
 UPDATES = b'"session/update"'  # of ACP: output of a tool, say; nothing waits for it

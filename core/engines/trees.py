@@ -13,11 +13,10 @@ import os
 import secrets
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-
-from core.frozen import dataclass
 
 MARK = "LANEWAY_TURN_MARK"  # in the environment of everything an engine starts
 SWEEP = 1.0  # seconds after KILL until what is still alive is set aside

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core import inside
 from core.engines.base import Request, Toolbox, ToolSpec
 from core.engines.plain import Json, as_sent, whole_number, words
-from core.frozen import dataclass
 
 READ_MOST = 512 * 1024  # bytes of a file that are looked at
 ANSWER_MOST = 24_000  # characters of one answer

@@ -9,10 +9,9 @@ or commands: what changes and why is decided in rules.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NewType
 
-from core.frozen import dataclass
 from core.lanes.lane import Lane
 from core.lanes.slots import Slots
 from core.turns import DaySpent, EnginePause, LaneFacts, Limits, Turn

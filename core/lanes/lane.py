@@ -5,11 +5,10 @@ Must not know events, caps or other lanes.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import final
 
-from core.frozen import dataclass
 from core.turns import EnginePause, LaneFacts, Status, Turn
 from core.waiting import Entry, Queue, entry, exchanged, find
 

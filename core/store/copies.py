@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
-from core.frozen import dataclass
 from core.store import home, integrity
 from core.store.errors import Damaged, StoreError, curable
 from core.store.migrate import migrate

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from core.frozen import dataclass
 from core.store.errors import StoreError
 from core.store.integrity import untouched
 from core.store.queries import queries

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from core.frozen import dataclass
 from core.job_rules import FiringState, IfBusy, Job, JobKind, JobState
 from core.store.reads import lane_of
 from core.store.records import LaneRow

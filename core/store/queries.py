@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import chain
 from operator import itemgetter
-
-from core.frozen import dataclass
 
 MARK = re.compile(r"^-- (name|phase|key|order): *(.*?) *$")
 

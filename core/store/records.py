@@ -7,11 +7,10 @@ come yet is None where the schema says so, and 0 where "never" is as good as "lo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from core.channel import Mark
-from core.frozen import dataclass
 from core.messages import Address, FileRef, Keyboard, Part, Quote
 from core.turns import Kind, LaneFacts, Origin, Rank, Status, Stop, StopKind, Turn
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from core.frozen import dataclass
 from core.lane_ids import LOCAL
 from core.messages import Message, clean
 from core.store import reads

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from core.frozen import dataclass
+from dataclasses import dataclass
+
 from core.job_rules import Job
 from core.store.rows import Row
 from core.store.store import Reader

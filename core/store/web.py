@@ -5,7 +5,8 @@ Rows to write and readers, as in rows.py and reads.py. It must not know HTTP or 
 
 from __future__ import annotations
 
-from core.frozen import dataclass
+from dataclasses import dataclass
+
 from core.store.rows import Row
 from core.store.store import Reader
 

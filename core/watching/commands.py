@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.engines.base import EngineError
 from core.engines.processes import Child, Ledger, environment, spawn
 from core.engines.trees import lane_mark
-from core.frozen import dataclass
 from core.watch_rules import Seen, Unseen
 
 MOST = 1024 * 1024  # bytes of output

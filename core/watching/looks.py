@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from core.folders import workspace
-from core.frozen import dataclass
 from core.watch_rules import Look, Seen, Unseen, What
 from core.watching.commands import CommandLook
 from core.watching.files import FileLook

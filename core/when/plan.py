@@ -5,9 +5,8 @@ Values only. Instants are milliseconds since 1970 (UTC).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-
-from core.frozen import dataclass
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

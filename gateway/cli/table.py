@@ -11,9 +11,8 @@ import argparse
 import gc
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
-
-from core.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +21,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from core.frozen import dataclass
 from core.store.errors import Closed
 from gateway.config import Settings
 from gateway.values import Secret

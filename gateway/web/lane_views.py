@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from core.cards import visible
-from core.frozen import dataclass
 from core.lane_ids import LOCAL
 from core.lanes import LaneView, Phase
 from core.store import reads, threads

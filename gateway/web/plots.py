@@ -7,8 +7,7 @@ stands beside it as text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from core.frozen import dataclass
+from dataclasses import dataclass
 
 WIDTH, HEIGHT = 1000.0, 200.0
 GAP = 0.25  # of a bar's place that stays free

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import mimetypes
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,7 +16,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from core.frozen import dataclass
 from gateway.web.visitor import Visitor
 
 _KEPT = "public, max-age=31536000, immutable"  # a file's address changes with what is in it

@@ -14,10 +14,9 @@ from __future__ import annotations
 import hmac
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from core.frozen import dataclass
 from gateway.values import Rate, SigninLimits
 
 LASTS = 600_000  # ms a code is good

@@ -13,9 +13,9 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from core.clock import Clock
-from core.frozen import dataclass
 from core.people import WEB
 from core.store import signing_in, web
 from core.store.rows import Row

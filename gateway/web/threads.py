@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from channels.local.channel import LocalChannel, Shown, message_of
 from core.finding import nonce_of
-from core.frozen import dataclass
 from core.messages import FileKind, FileRef, Keyboard
 from core.store import threads
 from core.store.records import Delivery, DeliveryKind, DeliveryState, FilePart, MessageRow, TurnRow

@@ -6,6 +6,7 @@ What is drawn stands below it as a table of the same numbers. It must not know h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,6 @@ from starlette.routing import Route
 
 from core import usage
 from core.budget_words import day_of
-from core.frozen import dataclass
 from core.store import budgets
 from core.usage import Day, Source, Spent, Sums, Used
 from core.wording import money
