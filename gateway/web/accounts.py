@@ -87,13 +87,12 @@ class Accounts:
         return OWNER_NAME if person == OWNER else person.removeprefix(WEB)
 
     async def begin(self) -> None:
-        """End what the built-in owner opened, once an admin is named; it stays ended."""
-        if not self.role(OWNER):
-            await self.end_owner()
+        """End what the built-in owner opened, once an admin is named; it stays ended.
 
-    async def end_owner(self) -> None:
-        """The built-in owner is nobody any more, wherever they are signed in."""
-        await self._store.save(web.remove_signins_of(OWNER))
+        When the page's settings name one while the gateway runs, they end it in the same commit.
+        """
+        if not self.role(OWNER):
+            await self._store.save(web.remove_signins_of(OWNER))
         self.on_ended()
 
     async def close(self, signin: str, person: str) -> None:

@@ -121,8 +121,6 @@ def make_site(
     async def renewed(_: Settings, new: Settings) -> None:
         site.settings = new
         site.hub.doubt()
-        if new.admin_emails:
-            await accounts.end_owner()
 
     living.on_change(renewed)
     return site
