@@ -12,7 +12,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any
 
 from channels.local.channel import Shown
@@ -85,6 +85,7 @@ class Hub:
         self._places: dict[str, object] = {}  # of lanes in which something waits
         self._house: dict[str, bool] = {}
         self._wake = asyncio.Event()
+        self._opened = asyncio.Event()  # a stream that was told nothing yet
         self._closed = False
         self.naming = asyncio.Lock()  # held while a lane gets its name and its first message
 
@@ -101,6 +102,7 @@ class Hub:
         self._streams.add(stream)
         if lane and lane not in self._rooms:
             self._rooms[lane] = Room(self._site, lane)
+        self._opened.set()
         self._wake.set()
         return stream
 
@@ -140,14 +142,29 @@ class Hub:
         try:
             while True:
                 await self._woken()
-                if await fault_of(self._look(), "telling the page what changed"):
-                    for stream in tuple(self._streams):
-                        stream.end()  # what was not told is told when it comes back
-                await self._site.clock.sleep(EVERY)
+                await self._safely(self._look())
+                await self._rest()
         finally:
             for one in forget:
                 one()
             self.close()
+
+    async def _safely(self, work: Awaitable[None]) -> None:
+        """After a fault all begin anew: what was not told is told when they come back."""
+        if await fault_of(work, "telling the page what changed"):
+            for stream in tuple(self._streams):
+                stream.end()
+
+    async def _rest(self) -> None:
+        """The time between two looks. Who opens a page meanwhile is not kept waiting."""
+        async with asyncio.TaskGroup() as group:
+            timer = group.create_task(self._site.clock.sleep(EVERY), name="rest of the page")
+            while not timer.done():
+                coming = group.create_task(self._opened.wait(), name="next page")
+                await asyncio.wait((timer, coming), return_when=asyncio.FIRST_COMPLETED)
+                coming.cancel()
+                if self._opened.is_set():
+                    await self._safely(self._begin_new())
 
     def _lane_changed(self, lane: str) -> None:
         if self._streams:
@@ -189,13 +206,26 @@ class Hub:
         changed, self._changed = self._changed, {}
         seen = await self._views(dict.fromkeys((*changed, *self._moved())))
         house = self._house_changed()
-        rooms = {lane: await room.changes() for lane, room in tuple(self._rooms.items())}
+        rooms: dict[str, Changed] = {}
+        for room in tuple(self._rooms.values()):
+            await self._take_from(room, rooms)
         told: dict[tuple[object, ...], bytes | None] = {}
         for stream in tuple(self._streams):
             if stream.begun:
                 self._tell(stream, seen, rooms.get(stream.lane), house, told)
-        for stream in [one for one in self._streams if not one.begun]:
-            await self._begin(stream)
+        await self._begin_new()
+
+    async def _take_from(self, room: Room, rooms: dict[str, Changed]) -> None:
+        """What changed in a thread; one that cannot be read costs no other."""
+
+        async def take() -> None:
+            rooms[room.lane] = await room.changes()
+
+        if await fault_of(take(), f"reading the thread {room.lane}"):
+            room.stale = True
+            for stream in tuple(self._streams):
+                if stream.lane == room.lane:
+                    stream.end()
 
     def _moved(self) -> list[str]:
         """Lanes that no commit of their own changed: at another tool, at another place."""
@@ -275,6 +305,12 @@ class Hub:
             told[key] = None if empty else event("changes", body)
         if (ready := told[key]) is not None:
             stream.put(ready)
+
+    async def _begin_new(self) -> None:
+        self._opened.clear()
+        for stream in [one for one in self._streams if not (one.begun or one.over)]:
+            if await fault_of(self._begin(stream), "showing a page as it is"):
+                stream.end()
 
     async def _begin(self, stream: Stream) -> None:
         """The whole state, for a stream that was just opened."""

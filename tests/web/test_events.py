@@ -15,6 +15,7 @@ import pytest_asyncio
 from core.people import Role
 from gateway.web import events, hub
 from gateway.web.hub import Stream
+from gateway.web.room import Changed, Room
 from gateway.web.visitor import Visitor
 from tests.web.site import ANA, Page
 from tests.web.tabs import Tab, new_lane, say
@@ -204,6 +205,25 @@ async def test_a_change_is_made_ready_once_however_many_look(
         await tab.cut()
     assert 0 < asked.count("lane.writers_of") < len(tabs)
     assert 0 < asked.count("thread.made") < len(tabs)
+
+
+async def test_a_thread_that_cannot_be_shown_costs_no_other(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana, bad, good = await page.signed_in("ana@example.org"), new_lane(), new_lane()
+    changes = Room.changes
+
+    async def broken(room: Room) -> Changed:
+        if room.lane == bad:
+            raise ValueError("this thread breaks")
+        return await changes(room)
+
+    async with Tab(ana, good) as there:
+        monkeypatch.setattr(Room, "changes", broken)
+        async with Tab(ana, bad) as tab:
+            await tab.until(tab.over.is_set)
+        await say(ana, good, "/say fine")
+        await there.until(lambda: "fine" in there.answers)
 
 
 async def test_the_end_of_the_gateway_is_not_held_up_by_those_who_listen(tmp_path: Path) -> None:
