@@ -191,16 +191,29 @@ async def test_what_was_not_sent_is_kept_and_sent_once(page: Page, browser: Brow
         await write(tab, "/say first")
         await expect(tab.locator("#entries")).to_contain_text("first")
         await expect(tab.locator(".entry.mine")).to_contain_text("Answered")
-        await tab.route("**/say", _lost)
-        await write(tab, "/say the answer to this was lost")
+        await tab.route("**/say", _refused)
+        await write(tab, "/say second")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Kept")
+        await tab.reload()
         await expect(tab.locator(".entry.mine").last).to_contain_text("Kept")
         await tab.unroute("**/say")
         await expect(tab.locator(".entry.mine").last).to_contain_text("Answered")
-        await expect(tab.locator(".entry")).to_have_count(4)
+        await tab.route("**/say", _lost)
+        await write(tab, "/say third")
+        await expect(tab.locator(".entry.mine").last).to_contain_text("Answered")
+        await tab.unroute("**/say")
+        await tab.reload()
+        await expect(tab.locator("#entries")).to_contain_text("third")
+        await expect(tab.locator(".entry")).to_have_count(6)
 
         await tab.fill("#text", "half a thought")
         await tab.reload()
         await expect(tab.locator("#text")).to_have_value("half a thought")
+
+
+async def _refused(route: Route) -> None:
+    """The gateway cannot be reached."""
+    await route.abort()
 
 
 async def _lost(route: Route) -> None:

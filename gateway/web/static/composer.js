@@ -82,6 +82,10 @@ export class Composer {
     this.trying = true;
     try {
       for (let one; (one = this.unsent.find((waiting) => !waiting.why)); ) {
+        if (this.log.refs.has(one.id)) {  // it is there, only the answer to it was lost
+          this.unsent = this.unsent.filter((other) => other !== one);
+          continue;
+        }
         try {
           await ask(`/api/lanes/${encodeURIComponent(this.lane)}/say`, { id: one.id, text: one.text, files: one.files.map((file) => file.id) });
           this.unsent = this.unsent.filter((other) => other !== one);

@@ -12,6 +12,7 @@ export class Log {
   constructor(parts) {
     Object.assign(this, parts);
     this.entries = new Map();
+    this.refs = new Set();  // what this browser sent and the gateway has
     this.more = false;
     this.loading = false;
     this.box.addEventListener("scroll", () => this.scrolled());
@@ -46,10 +47,18 @@ export class Log {
   }
 
   /** Something that is only in this browser so far; what comes with its ref takes its place. */
-  local(data) { this.put({ ...data, mine_only: true }); this.follows = true; this.toEnd(); }
+  local(data) {
+    if (this.refs.has(data.ref)) return;
+    this.put({ ...data, mine_only: true });
+    this.follows = true;
+    this.toEnd();
+  }
 
   put(data) {
-    if (data.ref && !data.mine_only) this.remove(`local ${data.ref}`);
+    if (data.ref && !data.mine_only) {
+      this.refs.add(data.ref);
+      this.remove(`local ${data.ref}`);
+    }
     const known = this.entries.get(data.id);
     if (known) {
       const before = known.data;
