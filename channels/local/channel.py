@@ -62,7 +62,7 @@ LIMITS = ChannelLimits(
 )
 NONCES_KEPT = 4096  # messages of which it is remembered what made them
 SHOWN_NOW = 1024  # messages of which the newest text is known without the store
-SHOWN_SIGNS = 8_000_000  # characters of all these together, at most
+SHOWN_SIGNS = 2_000_000  # characters of all these together, at most
 SHOWN_KEPT = 1000  # a watcher this far behind is cut off, so that it cannot fill the memory
 
 
