@@ -10,7 +10,7 @@ from core.items import Item
 from core.runner import Runner
 from core.store import reads
 from core.store.store import Store
-from core.turns import DropAsked, SkipAsked, Status, StopKind
+from core.turns import DropAsked, Event, SkipAsked, Status, StopKind
 from core.wording import count
 
 
@@ -19,7 +19,7 @@ async def ended(store: Store, runner: Runner, person: str, by: str) -> str:
     mine = [row for row in await reads.open_turns(store) if row.person == person]
     waiting = [row for row in mine if row.status is Status.WAITING]
     running = [row for row in mine if row.status is not Status.WAITING]
-    events = [
+    events: list[Event] = [
         *(DropAsked(row.id, row.lane, by, admin=True) for row in waiting),
         *(SkipAsked(row.lane, by, StopKind.STOP, row.id) for row in running),
     ]
