@@ -134,6 +134,7 @@ class Runner:
             lifting.cancel()
             spending.cancel()
             await self._drain(group, drain if self.patience is None else self.patience)
+            self._group = None  # what is decided from now on is as after a crash
             showing.cancel()
 
     async def take(self, *items: Item) -> list[bool]:
@@ -272,7 +273,8 @@ class Runner:
     # Tasks --------------------------------------------------------------------------------
 
     def _start(self, turn: Turn) -> None:
-        assert self._group is not None, "turns start only while the runner runs"
+        if self._group is None:
+            return  # the end came between the decision and its commit; the next start runs it
         running = Running(turn, self._life, self.take, self._group, self.budgeting.tightest)
         self._running[turn.id] = running
         self._idle.clear()

@@ -256,16 +256,17 @@ async def test_what_is_saved_while_the_gateway_ends_does_not_keep_it(
     page: Page, fake: FakeTelegram
 ) -> None:
     await save(page, TELEGRAM_TOKEN=TOKEN)
-    fake.user_says("/sleep 0.3\n/say last words")
-    await until(lambda: page.site.parts.runner.lanes.running)
+    fake.user_says("/hang on")
+    agent = page.site.parts.engines["acp"]
+    await until(lambda: page.site.parts.runner.uses(agent))
     page.gateway.stop()
     await save(page, STOP_GRACE="3s", TELEGRAM_TOKEN=OTHER)
     await save(page, TELEGRAM_TOKEN=TOKEN)
+    fake.user_says("/stop")
     async with asyncio.timeout(20):
         await page.stop()
     await page.start()
     assert page.site.settings.stop_grace == 3.0
-    await fake.until(lambda: any("last words" in text for text in fake.texts(ANA)))
 
 
 async def test_what_is_exchanged_after_the_end_begins_nothing(page: Page) -> None:
