@@ -19,7 +19,8 @@ from core.channel import (
 )
 
 TOKEN_REFUSED = (
-    "Discord refuses the bot token; set a new one (developer portal, Bot, Reset Token) and restart"
+    "Discord refuses the bot token; save a new one (developer portal, Bot, Reset Token) on the"
+    " settings page, or set it and restart"
 )
 INTENT_MISSING = (
     "Discord refuses the message content intent; switch it on (developer portal, Bot,"

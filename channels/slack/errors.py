@@ -67,7 +67,10 @@ class TokenRefused(NotSent):
             if app
             else "OAuth & Permissions, Install to Workspace; LANEWAY_SLACK_BOT_TOKEN"
         )
-        super().__init__(f"Slack refuses the {which} ({said}); set a new one ({where}) and restart")
+        super().__init__(
+            f"Slack refuses the {which} ({said}); save a new one ({where}) on the settings page,"
+            " or set it and restart"
+        )
 
 
 class SocketModeOff(NotSent):

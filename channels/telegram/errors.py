@@ -30,7 +30,10 @@ os.environ.setdefault("PTB_TIMEDELTA", "true")
 
 # What a call may raise beside the library's own errors: an answer of an unexpected shape.
 ODD_ANSWER = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-TOKEN_REFUSED = "Telegram refuses the bot token; set a new one (BotFather, /token) and restart"
+TOKEN_REFUSED = (
+    "Telegram refuses the bot token; save a new one (BotFather, /token) on the settings page,"
+    " or set it and restart"
+)
 
 _NEVER_LEFT = (
     httpx.ConnectError,
