@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from channels.local.channel import LIMITS
+from gateway.cli.client import talk
 from gateway.paths import FILES
 from gateway.web import files
 from tests.web.site import OWNER, Page
@@ -95,6 +96,22 @@ async def test_the_owner_of_the_terminal_and_admins_share_its_threads(
         ("Owner", "/status"),
         ("ana@example.org", "/title Shared"),
     ]
+
+
+async def test_what_the_terminal_says_is_seen_live_and_its_answer_in_both(
+    page: Page, ana: httpx.AsyncClient
+) -> None:
+    async with Tab(ana, "from-the-terminal") as tab:
+        async with talk(page.home) as terminal:
+            assert terminal is not None
+            terminal.send({"do": "say", "lane": "from-the-terminal", "text": "/stream 5 0.1"})
+            told = [answer async for answer in terminal.answers()]
+        assert told[-1] == {"end": "done"}
+        await tab.until(lambda: tab.texts == ["/stream 5 0.1", "w0 w1 w2 w3 w4"])
+        assert told[-2]["shown"]["text"].strip() == "w0 w1 w2 w3 w4"
+        assert (tab.shown[0]["name"], tab.lanes["from-the-terminal"]["owner_name"]) == (
+            "Owner", "Owner",
+        )  # fmt: skip
 
 
 async def test_an_admin_looks_into_a_members_thread_and_does_not_talk_in_it(
