@@ -99,6 +99,7 @@ _CALLED = {
     "LANEWAY_WEB_URL": "Public address",
     "LANEWAY_ADMIN_EMAILS": "Admins’ mail addresses",
     "LANEWAY_MEMBER_EMAILS": "Members’ mail addresses",
+    "LANEWAY_SIGNIN_LIMITS": "Sign-in limits",
     "LANEWAY_SMTP_URL": "Mail server",
     "LANEWAY_MAIL_FROM": "Sender of mails",
     "LANEWAY_METRICS_TOKEN": "Token for metrics",
