@@ -126,7 +126,9 @@ class Hearing:
         here = self.host == "localhost" or self.host.startswith("127.") or self.host == "::1"
         client: httpx.AsyncClient = library.AsyncClient(
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
-            timeout=library.Timeout(self._patience, connect=CONNECT),
+            # One limit for the whole note, above: a second one here that is as long would at times
+            # come first, and then the note would be tried again with all of it anew.
+            timeout=library.Timeout(None, connect=CONNECT),
             verify=not self._address.startswith("http://"),
             trust_env=not here,  # no proxy leads to a server on this machine
         )

@@ -30,6 +30,12 @@ _MODEL = re.compile(r"[A-Za-z0-9][\w.:/@+\[\]-]{0,99}", re.ASCII)
 _TITLE_MOST = 120
 _LISTED_MOST = 30  # values that are named in a text
 _BUTTONS_MOST = 12
+NEEDED = {  # what an engine needs before it can be chosen
+    "acp": "the command of an agent, in LANEWAY_ACP_COMMAND",
+    "claude": "the program claude on the PATH, or its command in LANEWAY_CLAUDE_COMMAND",
+    "codex": "the program codex on the PATH, or its command in LANEWAY_CODEX_COMMAND",
+    "openai": "the address of a server, in LANEWAY_OPENAI_BASE_URL",
+}
 REVOKE = "revoke"
 _RULES_SHOWN = 12
 _TITLES = {
@@ -105,6 +111,12 @@ def engine(ask: Ask) -> Answer:
     here, typed = ask.here, ask.args.lower()
     if not typed:
         return _shown("engine", here.values.engine, here.engines)
+    if typed in NEEDED and typed not in here.engines:
+        return Answer(
+            f"{typed} is not set up here: it needs {NEEDED[typed]}. An admin can do that on the "
+            f"settings page. Choices now: {', '.join(map(plain, here.engines))}.",
+            choices=_offer("engine", here.engines, here.values.engine),
+        )
     if typed not in here.engines:
         return _unknown("engine", typed, here.engines)
     lane = here.lane.id
@@ -161,6 +173,10 @@ def _models_shown(ask: Ask) -> Answer:
 def effort(ask: Ask) -> Answer:
     here, typed = ask.here, ask.args.lower()
     known = tuple(one for one in here.choices.efforts if one != DEFAULT)
+    if not known and not here.choices.open:
+        text = f"{plain(here.values.engine)} offers no choice of effort here."
+        if not here.lane.effort or typed not in _BACK:
+            return Answer(text)
     if not typed:
         offered = known or _OFFERED_EFFORTS
         return _shown("effort", here.values.effort or DEFAULT, (DEFAULT, *offered))

@@ -103,6 +103,30 @@ async def test_efforts_are_those_of_the_model(scene: Scene) -> None:
     assert (await lane(scene)).effort == "high"
 
 
+async def test_an_engine_without_a_choice_of_effort_takes_none_but_lets_go_of_one(
+    scene: Scene,
+) -> None:
+    await scene.say("/effort high")  # nothing is known of the agent yet
+    scene.rules.offered = Choices(open=False)
+    for text in ("/effort", "/effort low"):
+        await scene.say(text)
+        assert scene.said[-1] == "demo offers no choice of effort here."
+    assert (await lane(scene)).effort == "high"
+    await scene.say("/effort default")
+    assert (await lane(scene)).effort == ""
+
+
+@pytest.mark.parametrize("name", ["claude", "openai", "acp"])
+async def test_an_engine_that_is_not_set_up_is_told_with_what_it_needs(
+    scene: Scene, name: str
+) -> None:
+    await scene.say(f"/engine {name}")
+    assert f"{name} is not set up here: it needs" in scene.said[-1]
+    assert f"LANEWAY_{name.upper()}" in scene.said[-1]
+    assert set(scene.buttons()) == {"codex", "demo"}
+    assert (await lane(scene)).engine == ""
+
+
 async def test_an_unknown_engine_gets_the_nearest(scene: Scene) -> None:
     await scene.say("/engine dmeo")
     assert "Did you mean demo?" in scene.said[-1]
