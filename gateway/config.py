@@ -135,7 +135,10 @@ def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[
     elif home / ".env" != here:
         before = _HOME in given
         _add(given, home / ".env", Source.HOME, problems)
-        if not before and _HOME in given and folder(given.pop(_HOME).value) != home:
+        moved = home_of(given) != home
+        if not before:
+            given.pop(_HOME, None)
+        if moved:
             problems.append(
                 f"{_HOME} in {home / '.env'} names another folder: a home cannot move itself;"
                 " set it in the environment instead"
@@ -144,8 +147,12 @@ def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[
 
 
 def home_of(given: Mapping[str, Given]) -> Path:
-    """The home that is named, else the usual one."""
-    return folder((given[_HOME].value if _HOME in given else "") or "~/.laneway")
+    """The home that is named, else the usual one; a name that cannot count is taken as it is."""
+    named = (given[_HOME].value if _HOME in given else "") or "~/.laneway"
+    try:
+        return folder(named)
+    except ValueError:
+        return Path(named)
 
 
 def _add(given: dict[str, Given], path: Path, source: Source, problems: list[str]) -> None:

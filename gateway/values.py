@@ -174,7 +174,10 @@ def optional(kind: type[E]) -> Callable[[str], E | None]:
 
 
 def folder(value: str) -> Path:
-    return Path(os.path.abspath(Path(value).expanduser()))
+    try:
+        return Path(os.path.abspath(Path(value).expanduser()))
+    except RuntimeError:
+        raise ValueError(f"has {value!r}: nobody has that name, write the whole path") from None
 
 
 def maybe_folder(value: str) -> Path | None:

@@ -111,6 +111,11 @@ class TestProblems:
             f"LANEWAY_HOME must be a folder: {file} is a file"
         ]
 
+    def test_a_home_of_nobody_is_named(self, places: Places) -> None:
+        wrong = places.wrong(LANEWAY_HOME="~nobody-of-that-name/x", LANEWAY_MAX_TURNS="0")
+        assert len(wrong) == 2
+        assert "~nobody-of-that-name/x" in wrong[0]
+
     def test_a_line_that_is_none_is_named(self, places: Places) -> None:
         (places.folder / ".env").write_text("# words\nLANEWAY_PREVIEW on off\n")
         assert places.wrong() == [f"{places.folder / '.env'}, line 2: write NAME=value"]

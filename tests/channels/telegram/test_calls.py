@@ -403,6 +403,11 @@ class TestChecking:
         assert found[0][2] == "@gw_bot (800000001)"
         assert "/setprivacy" in found[2][3]
 
+    async def test_the_doctor_minds_no_server_without_webhooks(self, telegram: Telegram) -> None:
+        telegram.fake.fail("getWebhookInfo", 404, "Not Found: method not found")
+        found = await check(telegram.fake.token, telegram.fake.url)
+        assert [ok for _, ok, _, _ in found] == [True] * 4
+
     async def test_the_doctor_names_a_bad_token_and_a_webhook(self, telegram: Telegram) -> None:
         telegram.fake.webhook = "https://example.org/hook"
         found = await check(telegram.fake.token, telegram.fake.url)

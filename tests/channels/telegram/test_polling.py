@@ -310,6 +310,13 @@ class TestMenu:
             await again.menu(self.MENU)
         assert len(telegram.fake.called("setMyCommands")) == 3
 
+    async def test_a_server_that_cannot_tell_its_menu_is_given_one(
+        self, telegram: Telegram
+    ) -> None:
+        telegram.fake.fail("getMyCommands", 404, "Not Found: method not found", times=3)
+        await telegram.channel.menu(self.MENU)
+        assert len(telegram.fake.commands) == 3
+
     async def test_a_menu_wanted_in_an_outage_is_set_after_it(self, telegram: Telegram) -> None:
         await telegram.fake.stop()
         await telegram.channel.menu(self.MENU)
