@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import math
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -82,11 +83,12 @@ class Changed:
 
 
 class Rules:
-    """All that is known of who asked and guessed. The dicts are in the order of last change."""
+    """All that is known of who asked and guessed, roughly in the order of last change."""
 
     def __init__(self) -> None:
-        self.askings: dict[str, Asking] = {}
-        self.tallies: dict[str, Tally] = {}
+        # Not plain dicts: what is taken from their front again and again is slow there.
+        self.askings: OrderedDict[str, Asking] = OrderedDict()
+        self.tallies: OrderedDict[str, Tally] = OrderedDict()
         self.changed = Changed()
 
     def ask(
@@ -177,11 +179,15 @@ class Rules:
         asking.at = now
         self.askings[ident] = asking
         self.changed.askings.add(ident)
+        spared = 0
         while len(self.askings) > ASKINGS_MOST:
-            others = (key for key, one in self.askings.items() if not (one.told and one.good(now)))
-            oldest = next(others, next(iter(self.askings)))
-            del self.askings[oldest]
-            self.changed.askings.add(oldest)
+            oldest, found = next(iter(self.askings.items()))
+            if found.told and found.good(now) and spared < ASKINGS_MOST:
+                self.askings.move_to_end(oldest)  # somebody may be about to type it
+                spared += 1
+            else:
+                del self.askings[oldest]
+                self.changed.askings.add(oldest)
 
     def tidy(self, now: int, limits: SigninLimits) -> tuple[int, int]:
         """Let go what counts no more; the instants before which askings and tallies are over."""
