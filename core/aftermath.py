@@ -77,7 +77,9 @@ class Aftermath:
         if not verdict.again:
             self.health.over(turn)
         later = verdict.again and verdict.pause is not None
-        return After(verdict.again, verdict.uncounted, later, written)
+        kept = verdict.back and not verdict.again
+        told = self.telling.note(turn, words.KEPT) if kept else Said()
+        return After(verdict.again, verdict.uncounted, later, written, told)
 
     def beginning(self, turn: Turn, prepared: Prepared, started: Started) -> Said:
         """What a thread has to know as its turn begins: who has it, what it does not remember."""

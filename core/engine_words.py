@@ -21,6 +21,10 @@ REFUSED = (
     "The agent refused to go on with its earlier conversation in this thread, so I began a new one "
     "and sent your message there. It does not know what was said before."
 )
+KEPT = (
+    "That failed in the new conversation as well, so the earlier one was not to blame: it is kept, "
+    "and your next message goes on with it."
+)
 SET_ASIDE = (
     "The agent's earlier conversation in this thread was set aside, because the agent did not end "
     "as it should. A new one began; it does not know what was said before."

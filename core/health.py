@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from core import engine_words as words
@@ -137,7 +137,29 @@ class Health:
     # What follows a failure ---------------------------------------------------------------
 
     def judge(self, case: Case, failure: Failure | None) -> Verdict:
-        """Count it, and say what comes next."""
+        """Count it, and say what comes next.
+
+        However the fresh try ends on which a turn had its one session set aside: where it was no
+        better and nothing more is tried with it, that session comes back.
+        """
+        verdict = self._judged(case, failure)
+        stays = verdict.again and self.acting(case.engine) == case.engine
+        if stays or not (back := self._refused.pop(case.turn.id, "")):
+            return verdict
+        return replace(verdict, back=back)
+
+    def wait(self, turn: int) -> float | None:
+        """Seconds until the next try of a turn, once; None: nobody said."""
+        return self._waits.pop(turn, None)
+
+    def over(self, turn: Turn) -> None:
+        """Forget what was remembered of a turn."""
+        self._waits.pop(turn.id, None)
+        self._refused.pop(turn.id, None)
+
+    # Inside -------------------------------------------------------------------------------
+
+    def _judged(self, case: Case, failure: Failure | None) -> Verdict:
         turn, engine = case.turn, case.engine
         harmless = case.harmless and turn.kind is not Kind.SIDE
         kind = failure.kind if failure else None
@@ -145,7 +167,9 @@ class Health:
             return self._limited(case, failure.until if failure else None, harmless)
         if kind in (FailureKind.REQUEST, FailureKind.SPENT):
             return Verdict()
-        if kind is FailureKind.SESSION and (case.session or turn.id in self._refused):
+        if kind is FailureKind.SESSION and turn.id in self._refused:
+            return Verdict()
+        if kind is FailureKind.SESSION and case.session:
             return self._session_refused(case, harmless)
         if self._count(engine):
             return Verdict(again=harmless, uncounted=harmless)
@@ -172,12 +196,9 @@ class Health:
         return Verdict(again=again, uncounted=again and own, pause=pause)
 
     def _session_refused(self, case: Case, harmless: bool) -> Verdict:
-        """One fresh try. If that is refused as well, the session was not to blame."""
-        turn = case.turn.id
-        if back := self._refused.pop(turn, ""):
-            return Verdict(back=back)
-        if case.session and harmless and case.turn.attempts <= Limits().attempts:
-            self._remember(self._refused, turn, case.session)
+        """One fresh try."""
+        if harmless and case.turn.attempts <= Limits().attempts:
+            self._remember(self._refused, case.turn.id, case.session)
             return Verdict(again=True, fresh=True)
         return Verdict()
 
@@ -191,17 +212,6 @@ class Health:
             return Verdict()
         self._remember(self._waits, turn.id, wait)
         return Verdict(again=True)
-
-    def wait(self, turn: int) -> float | None:
-        """Seconds until the next try of a turn, once; None: nobody said."""
-        return self._waits.pop(turn, None)
-
-    def over(self, turn: Turn) -> None:
-        """Forget what was remembered of a turn."""
-        self._waits.pop(turn.id, None)
-        self._refused.pop(turn.id, None)
-
-    # Inside -------------------------------------------------------------------------------
 
     def _count(self, engine: str) -> bool:
         """One more failure; whether another engine stands in from now on."""

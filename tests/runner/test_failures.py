@@ -328,20 +328,42 @@ async def test_a_refused_conversation_is_set_aside_and_a_fresh_one_tried_once(
         assert (await reads.sessions(scene.parts.store, "main"))["demo"].session == "fresh"
 
 
-async def test_a_conversation_that_was_not_to_blame_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "then", [Failure(FailureKind.SESSION), Failure(FailureKind.REQUEST), BROKEN, None], ids=str
+)
+async def test_a_conversation_that_was_not_to_blame_is_kept(
+    tmp_path: Path, then: Failure | None
+) -> None:
     async with Scene(tmp_path) as scene:
         await scene.says("one")
         (await scene.engine.started()).answer_with("1")
         await scene.until(lambda: scene.texts() == ["1"])
         await scene.says("something it never does")
         fails(await begun(scene.engine, 2, "session"), Failure(FailureKind.SESSION), "I will not")
-        fails(await begun(scene.engine, 3, "fresh"), Failure(FailureKind.SESSION), "I will not")
-        await scene.until(lambda: any("I will not" in text for text in scene.texts()))
+        fails(await begun(scene.engine, 3, "fresh"), then, "I will not")
+        await scene.until(lambda: "it is kept" in scene.texts()[-1])
+        assert "I will not" in scene.texts()[-2]
         await scene.says("two")
         fourth = await scene.engine.started(4)
         assert fourth.request.session == "session"
         fourth.answer_with("2")
         await scene.until(lambda: scene.texts()[-1:] == ["2"])
+
+
+async def test_a_conversation_that_was_refused_is_kept_when_another_engine_takes_its_turn(
+    tmp_path: Path,
+) -> None:
+    async with Pair(tmp_path) as scene:
+        await scene.says("one")
+        (await scene.engine.started()).answer_with("1")
+        await scene.until(lambda: scene.texts() == ["1"])
+        await scene.says("two")
+        fails(await begun(scene.engine, 2, "session"), Failure(FailureKind.SESSION))
+        fails(await begun(scene.engine, 3, "fresh"), Failure(FailureKind.LIMIT))
+        (await scene.other.started()).answer_with("2")
+        await scene.until(lambda: scene.texts()[-1] == "2")
+        held = await reads.sessions(scene.parts.store, "main")
+        assert (held["demo"].session, held["demo"].quarantined) == ("session", "")
 
 
 # A stand-in
