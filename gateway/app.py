@@ -155,6 +155,8 @@ class Gateway:
             tools_url = f"http://{LOOPBACK}:{agents.getsockname()[1]}{TOOLS_PATH}"
             made = await self._made(stack, tools_url)
             terminals = stack.enter_context(listening(socket_path(settings.home)))
+            for one in (web, agents, terminals):
+                stack.callback(_let_go, one)
             async with asyncio.TaskGroup() as group:
                 beside = [
                     group.create_task(made.parts.outbox.run(), name="outbox"),
@@ -279,3 +281,12 @@ class Gateway:
             await store.save(*rows.tidy(self._clock.now()))
             await tidy_files(self._settings.home, store, self._clock.now())
             await self._clock.sleep(TIDY_EVERY)
+
+
+def _let_go(listener: socket) -> None:
+    """Serving that was cut off as it began leaves the listener with the loop, when it is closed.
+
+    The loop would then take the next socket of the same number for it.
+    """
+    if listener.fileno() >= 0:
+        asyncio.get_running_loop().remove_reader(listener)

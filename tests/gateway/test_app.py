@@ -242,3 +242,13 @@ async def test_the_owners_link_is_on_the_terminal_before_ready_and_in_no_log(
     assert gateway.owner_token not in (out if form == "json" else err)
     assert gateway.owner_token not in caplog.text
     assert f"open http://127.0.0.1:{gateway.web_port} in a browser" in caplog.text
+
+
+async def test_a_listener_is_taken_from_the_loop_before_it_is_closed() -> None:
+    """Serving that is cut off as it begins leaves it there, and its number is given out again."""
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        loop.add_reader(listener, print)
+        app._let_go(listener)
+        assert not loop.remove_reader(listener)
+    app._let_go(listener)  # closed already
