@@ -54,9 +54,12 @@ class Stopped(Exception):
 class Failed(Exception):
     """The turn ends here; the message is for people."""
 
-    def __init__(self, words: str, failure: Failure | None = None) -> None:
+    def __init__(
+        self, words: str, failure: Failure | None = None, *, refused: bool = False
+    ) -> None:
         super().__init__(words)
         self.failure = failure
+        self.refused = refused  # the server would not have what was asked, now or ever
 
 
 class Stop:
@@ -127,6 +130,8 @@ class Calls:
                     continue
                 words = explained(fault, self._engine.server.host, self.model)
                 kind = failure(fault, self._engine.clock.now(), going_on=self._going_on)
+                if fault.status in (400, 422) and not fault.transient:
+                    raise Failed(words, kind or TRIED, refused=True) from fault
                 await self._pause(tries, fault.wait, words, fault.transient, kind)
             except (Lost, Malformed) as fault:
                 self.sent = True

@@ -83,6 +83,8 @@ class ChatRun:
                 log.warning("%s: %s", self._request.lane, fault)
                 last = Unsent(str(fault))
             except Failed as fault:
+                if fault.refused:
+                    await self._talk.take_back()
                 last = Finished(Result.FAILED, str(fault), fault.failure)
             except Unkept as fault:
                 last = Finished(Result.FAILED, str(fault), Failure(FailureKind.BROKEN))

@@ -80,6 +80,15 @@ class Talk:
             ]
         await self.keep(Said(self._turn, message))
 
+    async def take_back(self) -> None:
+        """The server would not have what this turn asked: no later turn shall carry it along."""
+        mine = [said for said in self.said if said.turn == self._turn]
+        if not mine or any(said.message.get("role") == "assistant" for said in mine):
+            return
+        self.said = [said for said in self.said if said.turn != self._turn]
+        if not self._aside:
+            await self._stored(asyncio.to_thread(self._histories.replace, self.session, self.said))
+
     async def shorten(self) -> bool:
         """Leave out the older half; False when there is none."""
         shorter = newer_half(self.said)

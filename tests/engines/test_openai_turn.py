@@ -14,6 +14,8 @@ import pytest
 from core.clock import SystemClock
 from core.engines.base import (
     Attachment,
+    Failure,
+    FailureKind,
     Finished,
     Started,
     SteerSettled,
@@ -583,3 +585,23 @@ async def test_the_prompt_is_sent_as_it_was_given(chats: Chats) -> None:
     prompt = "“Zoë”\n\t🜁 <b>&amp;</b> \\n " + json.dumps({"a": 1})
     await chats.say(prompt)
     assert told(chats) == [prompt]
+
+
+async def test_what_the_server_would_not_have_is_carried_into_no_later_turn(chats: Chats) -> None:
+    session = (await chats.say("the blue door")).started.session
+    no = refuses(400, "not allowed")  # also with less
+    refused = await chats.say("a poisoned one", no, no, session=session)
+    last = refused.events[-1]
+    assert isinstance(last, Finished)
+    assert last.failure == Failure(FailureKind.SESSION)
+    after = await chats.say("recall", session=session)
+    assert after.text == "You said: the blue door"
+
+
+async def test_a_refusal_in_the_first_turn_leaves_a_conversation_that_can_begin(
+    chats: Chats,
+) -> None:
+    no = refuses(422, "not allowed")
+    refused = await chats.say("a poisoned one", no, no)
+    after = await chats.say("recall", session=refused.started.session)
+    assert (after.started.session, after.text) == (refused.started.session, "You said: ")

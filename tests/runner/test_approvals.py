@@ -56,6 +56,7 @@ async def finish(scene: Scene, run: PuppetRun) -> None:
 @pytest.mark.parametrize(
     ("command", "shown", "count"),
     [
+        ("ls \u3000\u1680/", r"ls \u3000\u1680/", 2),
         ("rm -rf \u202egpj.elif", r"rm -rf \u202egpj.elif", 1),
         ("ls\x1b[2K\rpwd", r"ls\x1b[2K\rpwd", 2),
         ("a\u200bb\u2066c\U000e0041", r"a\u200bb\u2066c\U000e0041", 3),
