@@ -44,7 +44,7 @@ def _row(path: str, rule: Rule) -> str:
 
 def _brings(rule: Rule) -> str:
     if rule.kind is not Kind.RAW:
-        return "own origin, JSON"
+        return "JSON, and no other origin" if rule.who is Who.ANYONE else "own origin, JSON"
     return "a secret or signature of its own" if rule.who is Who.ANYONE else "own origin"
 
 

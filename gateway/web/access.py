@@ -173,8 +173,7 @@ def _bears(request: Request, secret: Secret) -> bool:
 
 
 def _refused(request: Request, rule: Rule, visitor: Visitor | None) -> Response | None:
-    by_machines = rule.who is Who.ANYONE and rule.kind is Kind.RAW
-    if request.method not in READING and not by_machines and not own_origin(request):
+    if request.method not in READING and not _from_here(request, rule):
         return _no("this page is somewhere else; open the gateway's own address and try again", 403)
     if rule.who is Who.ANYONE:
         return None
@@ -191,6 +190,18 @@ def _refused(request: Request, rule: Rule, visitor: Visitor | None) -> Response 
             return html(request, "refused.html", visitor, status=403)
         return _no("only admins can see or change this", 403)
     return None
+
+
+def _from_here(request: Request, rule: Rule) -> bool:
+    """Whether a change may come from where it comes from.
+
+    Machines prove themselves in another way. Signing in needs no browser: what no browser sends
+    says nothing of a page, and a page of another site cannot send JSON here, nor without saying so.
+    """
+    if rule.who is not Who.ANYONE:
+        return own_origin(request)
+    said = any(name in request.headers for name in ("origin", "sec-fetch-site"))
+    return rule.kind is Kind.RAW or not said or own_origin(request)
 
 
 def own_origin(request: Request) -> bool:

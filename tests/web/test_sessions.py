@@ -47,9 +47,12 @@ async def test_signing_in_is_for_pages_of_our_own_and_for_json_only(page: Page) 
         assert (await page.browser().post(where, data=body)).status_code == 415
         none = httpx.AsyncClient(base_url=page.url, trust_env=False, verify=False)
         async with none:
-            assert (await none.post(where, json=body)).status_code == 403
-            same = {"Sec-Fetch-Site": "same-origin"}
-            assert (await none.post(where, json=body, headers=same)).status_code in (200, 401)
+            for site in ("cross-site", "same-site", "none"):
+                other = {"Sec-Fetch-Site": site}
+                assert (await none.post(where, json=body, headers=other)).status_code == 403
+            assert (await none.post(where, data=body)).status_code == 415
+            for own in ({"Sec-Fetch-Site": "same-origin"}, {}):  # {}: no browser
+                assert (await none.post(where, json=body, headers=own)).status_code in (200, 401)
 
 
 @pytest.mark.parametrize(
