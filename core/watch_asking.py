@@ -60,6 +60,9 @@ _BEGINS = {
     "for": "for",
 }  # words that begin another part
 
+# what begins a condition; it may stand behind another part as well
+_WAITED_FOR = frozenset({"changed", "status", "contains", "json", "exit", "exists"})
+
 
 @dataclass(frozen=True, slots=True)
 class AskedWatch:
@@ -142,6 +145,9 @@ def _parts(head: str) -> tuple[bool, dict[str, str]]:
                 raise BadJob(f"“{word}” stands there twice. Say it once, like this: {EXAMPLE}")
             current = name
             parts[name] = [word]
+        elif low in _WAITED_FOR and len(parts.get("what", ())) == 2:
+            current = "what"
+            parts[current].append(word)
         elif current in ("", "each time"):
             raise BadJob(
                 f"A watch begins with what it looks at (url, run or file), not with “{word}”. Say "

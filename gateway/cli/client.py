@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,7 @@ async def talk(home: Path) -> AsyncIterator[Talk | None]:
 
 PATIENCE = 10.0  # seconds until a home that is in use is a trouble
 Down = Callable[["Store", "People"], Awaitable[Any]]
+_MAKING = ("job_add", "signin")  # what works before the first start
 
 
 async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
@@ -73,7 +76,7 @@ async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
                     return answer["result"]
                 raise Trouble("the gateway ended before it answered; try again")
         try:
-            return await _look(settings, down)
+            return await _look(settings, down, str(request["do"]))
         except Locked as fault:
             # Another command looks at the home, or a gateway starts or ends: both pass.
             if time.monotonic() > end:
@@ -83,20 +86,28 @@ async def ask(settings: Settings, request: dict[str, Any], down: Down) -> Any:
         await asyncio.sleep(0.1)
 
 
-async def _look(settings: Settings, down: Down) -> Any:
-    """In the database itself, which nobody else uses meanwhile."""
+async def _look(settings: Settings, down: Down, asked: str) -> Any:
+    """In the database itself, which nobody else uses meanwhile.
+
+    A home without one knows nothing: that is said beside the answer, and only what would make
+    something makes a database there.
+    """
     from core.clock import SystemClock
     from core.people import People
     from core.store.store import Store
     from gateway.channel_parts import lists
 
-    path = settings.home / DATABASE
-    if not path.exists():
-        raise Trouble(f"there is no database in {settings.home} yet; start with: laneway run")
-    async with Store.open(path, SystemClock()) as store:
-        people = People(lists(settings))
-        await people.load(store)
-        return await down(store, people)
+    with ExitStack() as stack:
+        path = settings.home / DATABASE
+        if not path.exists() and asked not in _MAKING:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="laneway-"))
+            hint = f"there is no database in {settings.home} yet; start with: laneway run"
+            print(hint, file=sys.stderr)
+            path = Path(folder) / DATABASE
+        async with Store.open(path, SystemClock()) as store:
+            people = People(lists(settings))
+            await people.load(store)
+            return await down(store, people)
 
 
 def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:

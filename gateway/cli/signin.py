@@ -6,7 +6,7 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from gateway import config
+from gateway import saved
 from gateway.cli.border import harmless
 from gateway.cli.client import ask
 from gateway.trouble import Trouble
@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """0 when a link was made."""
-    settings = config.load()
+    settings = saved.load()
     was_down = False
 
     async def down(store: Store, people: People) -> Any:

@@ -172,7 +172,7 @@ async def test_a_copy_that_is_none_is_not_put_back(tmp_path: Path) -> None:
         assert name in done.err
         assert "Traceback" not in done.err
     assert (await shell("backup", str(tmp_path / "copy.db"))).status == 1
-    assert (await shell("lanes")).status == 1
+    assert (await shell("lanes", "--json")).json() == []
     assert not (tmp_path / "home" / "laneway.db").exists()
 
 
@@ -293,3 +293,18 @@ async def test_the_doctor_proves_the_read_only_mode_and_leaves_no_agent(tmp_path
     state = str(tmp_path / "home-agent")
     lines = [" ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"])]
     assert [line for line in lines if state in line] == []
+
+
+async def test_before_the_first_start_nothing_is_known_and_a_job_can_be_set(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shell = Shell(home)
+    for words in (("lanes",), ("turns",), ("jobs",), ("usage",)):
+        done = await shell(*words, "--json")
+        assert (done.status, done.json()) == (0, [])
+        assert f"no database in {home} yet" in done.err
+    assert (await shell("pair", "NOBODY")).status == 1
+    assert not home.exists()
+    assert (await shell("job", "add", "--lane", "main", "every day at 09:00", "news")).status == 0
+    (job,) = (await shell("jobs", "--json")).json()
+    assert (job["lane"], job["when"], job["prompt"]) == ("main", "every day at 09:00", "news")
+    assert home.stat().st_mode & 0o777 == 0o700

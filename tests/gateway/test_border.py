@@ -50,4 +50,4 @@ def test_a_terminal_that_lacks_a_sign_shows_another_one(tmp_path: Path) -> None:
         [sys.executable, "-c", script], env=environ, capture_output=True, check=False,
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
-    assert done.stdout.decode("latin-1") == "? Grüße\n"
+    assert done.stdout.decode("latin-1") == "(none)\n? Grüße\n"

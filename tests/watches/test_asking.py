@@ -76,7 +76,8 @@ def test_the_parts_stand_in_any_order() -> None:
     other = asked(
         f'each time, until fri 18:00, budget 0.50, every 5m, url {U} contains "a: b" : do it'
     )
-    assert one == other
+    late = asked(f'url {U} every 5m contains "a: b" each time until fri 18:00 budget 0.50 : do it')
+    assert one == other == late
     assert (one.each_time, one.options.budget, one.prompt) == (True, 0.5, "do it")
     assert one.until == NOON + 3 * DAY + 6 * 3_600_000
 
