@@ -11,6 +11,8 @@ from starlette.routing import Route
 
 from core.store import jobs, web
 from core.store.web import Act
+from gateway.editors import label_of
+from gateway.settings_table import table
 from gateway.web.access import Bad, api, page
 from gateway.web.naming import name_of, straight
 from gateway.web.rendering import html
@@ -21,8 +23,9 @@ from gateway.web.visitor import Visitor
 Json = dict[str, Any]
 SHOWN = 100  # acts on one page
 NEWEST = 2**62
+LABELS = {setting.name: label_of(setting) for setting in table()}
 ITSELF = "gateway"  # did it, and nobody else
-# What the words of the store mean. One that is missing here is shown as it is.
+# What the words of the store mean.
 WORDS = {
     "all.paused": "paused everything",
     "all.resumed": "let everything run again",
@@ -78,7 +81,7 @@ async def _page(request: Request, visitor: Visitor) -> Response:
         older=found[SHOWN - 1].id if len(found) > SHOWN else None,
         first=before == NEWEST, person=person, act=act, zone=zone,
         people=sorted(((one, _who(site, one)) for one in people), key=lambda pair: pair[1].lower()),
-        kinds=sorted(((one, WORDS.get(one, one)) for one in kinds), key=lambda pair: pair[1]),
+        kinds=sorted(((one, words(one)) for one in kinds), key=lambda pair: pair[1]),
     )  # fmt: skip
 
 
@@ -93,6 +96,11 @@ async def _list(request: Request, visitor: Visitor) -> Response:
             "older": found[SHOWN - 1].id if len(found) > SHOWN else None,
         }
     )
+
+
+def words(act: str) -> str:
+    """What an act is called; one of a version that knows more is at least readable."""
+    return WORDS.get(act, act.replace(".", " ").replace("_", " "))
 
 
 def _asked(request: Request) -> tuple[str, str, int]:
@@ -112,7 +120,7 @@ async def _acts(site: Site, found: Sequence[Act], zone: str) -> list[Json]:
 
 
 def _shown(site: Site, one: Act, zone: str, titles: Mapping[str, str]) -> Json:
-    about = name_of(site, one.about) if ":" in one.about else one.about
+    about = name_of(site, one.about) if ":" in one.about else LABELS.get(one.about, one.about)
     return {
         "id": one.id,
         "at": iso(one.at, zone),
@@ -120,7 +128,7 @@ def _shown(site: Site, one: Act, zone: str, titles: Mapping[str, str]) -> Json:
         "person": one.person,
         "name": _who(site, one.person),
         "act": one.act,
-        "words": WORDS.get(one.act, one.act),
+        "words": words(one.act),
         "about": one.about,
         "about_name": titles.get(one.about, about),
         "detail": one.detail,

@@ -23,7 +23,7 @@ from gateway.web.signins import Opened, new_name, plain_code
 from gateway.web.site import site_of
 from gateway.web.visitor import Visitor
 
-WRONG = "this code is not right, or it is too old; look at the newest mail"
+WRONG = "this code is not right, or it is too old; use the newest one"
 ASK_AGAIN = "no code is good here any more: ask for a new code"
 BAD_LINK = "this link was used already or is too old; make a new one with: laneway signin"
 SENT = "If this address may sign in here, a mail with a code is on its way to it."

@@ -133,8 +133,8 @@ async def test_the_plot_says_in_words_what_it_is_and_draws_the_cap(ana: httpx.As
     assert "the table below has the same numbers" in text
     assert "All together may spend $10.00 a day" in text
     assert "1 of 1" not in text
-    assert "whose cost is not known" in text
-    assert "No price was known for <code>m</code> of acp" in text
+    assert "whose engine told no cost" in text
+    assert "No price is known for <code>m</code> of acp" in text
     tokens = (await ana.get("/usage", params={"show": "tokens"})).text
     assert "1,000 tokens in, 10 out" in tokens
     assert "may spend $10.00 a day" not in tokens

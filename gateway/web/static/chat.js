@@ -110,7 +110,8 @@ function take(shown) {
   for (const one of shown) {
     lanes.set(one.lane, one);
     if (one.lane !== lane) continue;
-    if (here && WORKING[here.state] && !WORKING[one.state]) announce();
+    const asks = one.asking.length > (here?.asking.length ?? 0);
+    if (here && (asks || (WORKING[here.state] && !WORKING[one.state]))) announce();
     here = one;
     if (!opened) openIt();
   }

@@ -62,8 +62,9 @@ function details(one) {
   if (one.turn !== null) {
     parts.push(make("div", { class: "row part" },
       make("div", { class: "grow" }, make("b", {}, one.label || "a turn"), make("span", { class: "soft" }, ` of ${one.name}`), one.since ? since(one.since, " · ") : null, one.doing ? make("div", { class: "soft" }, one.doing) : null),
-      button("Skip", key("skip"), () => ask(url(one.lane, "skip"), { turn: one.turn })),
-      button("Stop", key("stop"), () => ask(url(one.lane, "stop"), {}), "danger")));
+      make("div", { class: "row" },
+        button("Skip", key("skip"), () => ask(url(one.lane, "skip"), { turn: one.turn })),
+        button("Stop", key("stop"), () => ask(url(one.lane, "stop"), {}), "danger"))));
   }
   for (const side of one.sides) parts.push(make("div", { class: "row part" }, make("div", { class: "grow" }, make("b", {}, side.label || "a question"), make("span", { class: "soft" }, ` of ${side.name}, on the side`), since(side.since, " · ")), button("Stop", key(`side ${side.turn}`), () => ask(url(one.lane, "stop"), { turn: side.turn }), "danger")));
   if (one.waiting.length) {

@@ -28,6 +28,7 @@ export function note(text, bad = false) {
   const said = document.createElement("p");
   said.textContent = text;
   said.classList.toggle("bad", bad);
+  for (const one of [...document.querySelectorAll("#notes p")]) if (one.textContent === text) one.remove();
   document.getElementById("notes").append(said);
   setTimeout(() => said.remove(), bad ? 12000 : 5000);
 }

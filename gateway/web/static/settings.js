@@ -119,7 +119,7 @@ function forget(state) {
 
 function wrong(state, words) {
   state.told.hidden = !words;
-  state.told.textContent = words ? sentence(words) : "";
+  state.told.textContent = words ? sentence(words.replace(/^has /, "there is ")) : "";
   state.element.classList.toggle("bad", Boolean(words));
   const field = state.edit.querySelector("input, select, textarea");
   field?.setAttribute("aria-invalid", words ? "true" : "false");
@@ -248,8 +248,10 @@ async function save(sure = false) {
   const states = changed();
   try {
     const said = await ask("/api/settings", { ...body(states), sure });
+    document.getElementById("notes").replaceChildren();  // what was wrong before is not any more
     show(said);
     note(["Saved.", ...said.said].join(" · "));
+    if (sure) ask("/api/session").catch(() => {});  // who signed out themselves is led to the sign-in
   } catch (fault) {
     const { status, said } = fault;
     if (status === 428) return confirmed(said.warnings);
