@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.turns import News, Refusal, Refuse, Status, StopKind, Tell, Turn
-from core.wording import Names, count, failed, listing, plain, quoted
+from core.wording import Names, count, failed, label, listing, plain, quoted
+
+WHY_MOST = 300  # characters of an engine's reason
 
 # Refusals ---------------------------------------------------------------------------------
 
@@ -91,8 +93,10 @@ def tell(command: Tell, names: Names) -> str:
                 "nothing runs again by itself. Press *continue* to go on from there."
             )
         case News.GIVEN_UP:
+            why = f" {plain(label(command.why, WHY_MOST))}" if command.why else ""
+            why = why if not why or why[-1] in ".!?…" else f"{why}."
             return (
-                f"The agent could not be reached for {what}, also on a second try. "
+                f"The agent could not be reached for {what}, also when I tried again.{why} "
                 "Press *run again*, or send it once more."
             )
         case News.STEERED:

@@ -484,7 +484,8 @@ class News(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tell:
-    """``turn``: whom it is about (after the change). ``dropped``: what left the queue with it."""
+    """``turn``: whom it is about (after the change). ``dropped``: what left the queue with it.
+    ``why``: of what was given up, in an engine's words."""
 
     news: News
     lane: str
@@ -492,6 +493,7 @@ class Tell:
     by: str = ""
     dropped: tuple[Turn, ...] = ()
     reason: Refusal | None = None
+    why: str = ""
 
 
 Command = (

@@ -18,6 +18,7 @@ from core.turns import (
     Prompted,
     Result,
     Status,
+    Tell,
     Turn,
     Unsent,
 )
@@ -62,7 +63,7 @@ def unsent(lane: Lane, event: Unsent, step: Step) -> Lane:
     lane = steering.released(lane, step)
     if endings.deliberate(turn.stop):
         return lane.with_turn(step.end(turn, endings.by_stop(turn.stop, Status.STOPPED)))
-    return _again(lane, turn, step)
+    return _again(lane, turn, step, event.error)
 
 
 def ended(lane: Lane, event: Ended, step: Step) -> Lane:
@@ -92,9 +93,9 @@ def _over(lane: Lane, turn: Turn, result: Result, step: Step) -> Lane:
     return steering.share_end(lane.with_turn(main), main.status, step)
 
 
-def _again(lane: Lane, turn: Turn, step: Step) -> Lane:
+def _again(lane: Lane, turn: Turn, step: Step, why: str = "") -> Lane:
     """Its prompt did not leave. It joins the queue when its engine is gone, at `Ended`."""
     turn = step.save(endings.again(turn, step.door.limits))
     if turn.status is Status.FAILED:
-        step.tell(News.GIVEN_UP, turn)
+        step.do(Tell(News.GIVEN_UP, turn.lane, turn, why=why))
     return lane.with_turn(turn)

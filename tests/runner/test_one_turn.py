@@ -100,6 +100,7 @@ async def test_a_prompt_that_never_left_is_tried_again_and_then_given_up(tmp_pat
             run.end()
         await scene.until(lambda: len(scene.texts()) == 1)
         assert "could not be reached" in scene.texts()[0]
+        assert "connection refused" in scene.texts()[0]
         assert await scene.statuses() == ["failed"]
         assert len(scene.engine.runs) == 3
 
