@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -34,12 +35,20 @@ log = logging.getLogger("laneway.web")
 COOKIE = "laneway"
 BODY_MOST = 64 * 1024  # bytes of JSON that a route takes, where it says nothing
 BODY_WITHIN = 20.0  # seconds in which a body has to be here
-TOO_LARGE = 2**63  # numbers in addresses that nothing stored can have
 READING = frozenset({"GET", "HEAD"})
 
 Handler = Callable[[Request, Visitor], Awaitable[Response]]
 Open = Callable[[Request], Awaitable[Response]]
 Bearer = Callable[[Settings], Secret]
+
+
+class _Number(IntegerConvertor):
+    """Only what something stored can have: what is longer than any number breaks nothing."""
+
+    regex = "[0-9]{1,18}"
+
+
+register_url_convertor("int", _Number())
 
 
 class Who(StrEnum):
@@ -136,8 +145,6 @@ def _route(path: str, rule: Rule, handler: Callable[[Request, Any], Awaitable[Re
             visitor = None if rule.who is Who.ANYONE else await visitor_of(request)
             if refusal := _refused(request, rule, visitor):
                 return refusal
-            if any(isinstance(n, int) and n >= TOO_LARGE for n in request.path_params.values()):
-                raise Bad("there is nothing of this number", 404)
             if rule.kind is Kind.JSON and request.method not in READING:
                 request.state.body = await _json(request, rule)
             return await handler(request, visitor)

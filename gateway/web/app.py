@@ -94,6 +94,7 @@ def application(site: Site) -> Starlette:
         exception_handlers={HTTPException: wrong.routeless},
     )
     app.state.site = site
+    app.router.redirect_slashes = False  # it would lead to whatever host the request names
     return app
 
 

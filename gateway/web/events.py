@@ -41,6 +41,8 @@ async def _events(request: Request, visitor: Visitor) -> Response:
             found.row.address.channel != LOCAL or not theirs.sees(site.parts.people, visitor, found)
         ):
             raise Bad("there is no such thread", 404)
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
     try:
         stream = site.hub.open(visitor, lane)
     except TooMany as fault:

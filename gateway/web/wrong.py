@@ -5,9 +5,11 @@ A trace, or what broke, is for the log alone. It must not know what was asked fo
 
 from __future__ import annotations
 
+import re
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from gateway.web.rendering import html
 
@@ -16,6 +18,7 @@ _WORDS = {
     404: "there is nothing here; look whether the address is written right",
     405: "this address cannot be used like that",
 }
+_WITH_A_SLASH = re.compile(r"((?:/[A-Za-z0-9_-]+)+)/")
 
 
 def answer(request: Request, words: str, status: int) -> Response:
@@ -33,6 +36,9 @@ def answer(request: Request, words: str, status: int) -> Response:
 async def routeless(request: Request, fault: Exception) -> Response:
     """What no route answers."""
     assert isinstance(fault, HTTPException), "it is asked for those alone"
+    path = _WITH_A_SLASH.fullmatch(request.url.path)
+    if path is not None and fault.status_code == 404 and request.method in ("GET", "HEAD"):
+        return RedirectResponse(path[1])  # without a host: a stranger may have named that
     words = _WORDS.get(fault.status_code, fault.detail)
     made = answer(request, words, fault.status_code)
     for name, value in (fault.headers or {}).items():
