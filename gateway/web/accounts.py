@@ -101,6 +101,12 @@ class Accounts:
         await self._store.save(web.remove_signin(signin), act)
         self.on_ended()
 
+    async def end(self, signin: web.Signin, by: str) -> None:
+        """End one sign-in of anybody, as an act of an admin."""
+        act = web.act(self._clock.now(), by, "signin.ended", signin.person, signin.browser)
+        await self._store.save(web.remove_signin(signin.id), act)
+        self.on_ended()
+
     async def close_others(self, person: str, but: str) -> int:
         """End all sign-ins of somebody but one; how many there were."""
         others = [row.id for row in await self.listed(person) if row.id != but]

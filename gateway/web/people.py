@@ -96,6 +96,7 @@ async def _remove(request: Request, visitor: Visitor) -> Response:
     act = web.act(now, visitor.person, "person.removed", person, f"was {stored.role}")
     await site.parts.store.save(rows.remove_person(person), web.remove_link(person), act)
     await site.parts.people.load(site.parts.store)
+    site.hub.doubt()
     stopped = await ended(site.parts.store, site.parts.runner, person, visitor.person)
     return _done(f"{name} is removed. {stopped}".strip())
 
@@ -178,6 +179,7 @@ async def unlinked(
         raise Bad("That link is not there any more.", 404)
     act = web.act(site.clock.now(), visitor.person, "link.removed", identity, link.account)
     await site.parts.store.save(web.remove_link(identity), act)
+    site.hub.doubt()
     name, account = name_of(site, identity), name_of(site, link.account)
     return f"{name} does not belong to {account} any more."
 
@@ -189,8 +191,7 @@ async def _end(request: Request, visitor: Visitor) -> Response:
     one = next((one for one in found if listing.signin_id(one) == ident), None)
     if one is None:
         raise Bad("That sign-in is over already.", 404)
-    act = web.act(site.clock.now(), visitor.person, "signin.ended", person, one.browser)
-    await site.parts.store.save(web.remove_signin(one.id), act)
+    await site.accounts.end(one, visitor.person)
     return _done(f"{name_of(site, person)} has to sign in again there.")
 
 

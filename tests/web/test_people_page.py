@@ -17,6 +17,7 @@ from core.turns import Status
 from gateway.web.naming import straight
 from tests.web.hostile import HOSTILE, looked
 from tests.web.site import ANA, BEN, OWNER, Page
+from tests.web.tabs import Tab
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 CARLA, DAN, EVE = "telegram:700000021", "telegram:700000022", "slack:U0EVE"
@@ -291,8 +292,10 @@ async def test_an_admin_ends_a_sign_in_of_somebody(page: Page, ana: httpx.AsyncC
     assert (await ben.get("/api/account/links")).status_code == 200
     accounts = (await ana.get("/api/people")).json()["accounts"]
     (mine,) = [one for one in accounts if one["person"] == BEN]
-    for one in mine["signins"]:
-        assert (await post(ana, "signins/end", person=BEN, id=one["id"])).status_code == 200
+    async with Tab(ben) as tab:
+        for one in mine["signins"]:
+            assert (await post(ana, "signins/end", person=BEN, id=one["id"])).status_code == 200
+        await tab.until(tab.over.is_set, 5)
     assert (await ben.get("/api/account/links")).status_code == 401
     assert await newest(page) == (ANA, "signin.ended", BEN)
     assert (await post(ana, "signins/end", person=BEN, id="nothing")).status_code == 404
@@ -300,7 +303,9 @@ async def test_an_admin_ends_a_sign_in_of_somebody(page: Page, ana: httpx.AsyncC
 
 async def test_an_admin_takes_a_chat_out_of_an_account(page: Page, ana: httpx.AsyncClient) -> None:
     await page.site.parts.store.save(web.link(EVE, BEN, 1))
-    assert (await post(ana, "links/remove", identity=EVE)).status_code == 200
+    async with Tab(await page.signed_in("ben@example.org")) as tab:
+        assert (await post(ana, "links/remove", identity=EVE)).status_code == 200
+        await tab.until(tab.over.is_set, 5)  # what it was told of belongs to somebody else now
     assert EVE not in {one.identity for one in await web.links(page.site.parts.store)}
     assert await newest(page) == (ANA, "link.removed", EVE)
     assert (await post(ana, "links/remove", identity=EVE)).status_code == 404
