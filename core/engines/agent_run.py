@@ -37,7 +37,7 @@ log = logging.getLogger("laneway.engine")
 
 K = TypeVar("K", bound=Kept)
 NOT_OPENED = (
-    "The agent did not open a session within {:.0f} seconds. Check it with `laneway doctor`."
+    "The agent did not open a session within {:.0f} seconds. Check it with laneway doctor."
 )
 
 
@@ -206,7 +206,7 @@ class AgentRun(ABC, Generic[K]):
             self._log_stderr(self._child)
             how = _how_it_ended(self._child)
             return Unsent(
-                f"The agent ended before it was ready{how}. Check it with `laneway doctor`."
+                f"The agent ended before it was ready{how}. Check it with laneway doctor."
             )
         return Finished(Result.FAILED, self._agents.plain(str(error)), error.failure)
 

@@ -94,7 +94,7 @@ async def _answer(peer: ClaudePeer, number: str, request: Request) -> Json:
             if response.get("subtype") == "error":
                 raise EngineUnready(
                     f"Claude Code refused the hand-shake: {words(response.get('error'))}. Check "
-                    "its version with `laneway doctor`."
+                    "its version with laneway doctor."
                 )
             return mapping(response.get("response"))
         if message.get("type") == "result" and ends.failed(message):

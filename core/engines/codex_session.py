@@ -186,7 +186,7 @@ async def _opened(
 def _unready(refused: Refused) -> EngineUnready:
     return EngineUnready(
         f"Codex refused to open the conversation: {words(str(refused))}. Check its version and "
-        "settings with `laneway doctor`."
+        "settings with laneway doctor."
     )
 
 

@@ -328,7 +328,7 @@ async def spawn(
     except OSError as error:
         raise EngineUnready(
             f"The program {command[0]} could not be started ({error.strerror}). "
-            "Check with `laneway doctor`."
+            "Check with laneway doctor."
         ) from error
     record = Record(transport.get_pid(), created(transport.get_pid()), lane, env[MARK])
     child = Child(transport, streams, record, ledger)
@@ -354,5 +354,5 @@ def resolve(command: Sequence[str], env: Mapping[str, str]) -> str:
     where = "" if os.sep in command[0] else " on PATH"
     raise EngineUnready(
         f"The program {command[0]} was not found{where}. Install it, or set the command to its "
-        "full path; `laneway doctor` checks it."
+        "full path; laneway doctor checks it."
     )
