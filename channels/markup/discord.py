@@ -18,7 +18,7 @@ from core.messages import clean
 TEXT_LIMIT = 2000
 EMPTY = "(empty)"
 
-_SMALLEST = 16  # a limit below would have no room for a fence
+SMALLEST = 16  # a limit below would have no room for a fence
 _LONGEST_LINK = 1500
 _BLOCKS = frozenset({Kind.HEADING, Kind.ITEM})
 _SIGNS = {Kind.BOLD: "**", Kind.STRIKE: "~~"}
@@ -40,7 +40,7 @@ _ODD = {"|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C"}
 
 def render(markdown: str, limit: int = TEXT_LIMIT) -> list[str]:
     """Markdown as the contents of the messages to send; at least one, and none of them empty."""
-    limit = max(limit, _SMALLEST)
+    limit = max(limit, SMALLEST)
     styled = read(markdown, _BLOCKS, min(_LONGEST_LINK, limit // 2))
     if not shows(styled.text):
         source = clean(markdown).strip()

@@ -27,7 +27,7 @@ EMPTY = "(empty)"
 Block = dict[str, Any]
 
 _MOST_RANGES = 240  # more would not fit the limit of JSON anyway
-_SMALLEST = 32
+SMALLEST = 32
 _LONGEST_LINK = 1500
 _BLOCKS = frozenset({Kind.ITEM})
 _SIGNS = {Kind.BOLD: "*", Kind.ITALIC: "_", Kind.STRIKE: "~"}
@@ -48,7 +48,7 @@ def render(markdown: str, limit: int | None = None) -> list[Rendered]:
 
     ``limit`` is for ``text``, in UTF-16 units.
     """
-    limit = max(limit or TEXT_LIMIT, _SMALLEST)
+    limit = max(limit or TEXT_LIMIT, SMALLEST)
     styled = read(markdown, _BLOCKS, min(_LONGEST_LINK, limit // 2))
     if not shows(styled.text):
         source = clean(markdown).strip()

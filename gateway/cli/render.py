@@ -53,14 +53,22 @@ def _telegram(markdown: str, limit: int | None) -> Messages:
 def _slack(markdown: str, limit: int | None) -> Messages:
     from channels.markup import slack
 
+    _not_below(limit, slack.SMALLEST)
     return [asdict(part) for part in slack.render(markdown, limit)]
 
 
 def _discord(markdown: str, limit: int | None) -> Messages:
     from channels.markup import discord
 
+    _not_below(limit, discord.SMALLEST)
     parts = discord.render(markdown, limit or discord.TEXT_LIMIT)
     return [{"content": part} for part in parts]
+
+
+def _not_below(limit: int | None, least: int) -> None:
+    """A limit that its marks alone would break is no limit."""
+    if limit is not None and limit < least:
+        raise Trouble(f"--limit must be at least {least} there: less has no room for markup")
 
 
 _PLATFORMS: dict[str, Callable[[str, int | None], Messages]] = {

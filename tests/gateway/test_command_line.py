@@ -87,6 +87,16 @@ def test_a_limit_is_exact_on_every_platform(
     assert [len(part[key]) for part in parts] == [2000, 2000, 1000]
 
 
+@pytest.mark.parametrize("platform", ["slack", "discord"])
+def test_a_limit_without_room_for_markup_is_refused(
+    platform: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "answer.md"
+    file.write_text("```\ncode\n```\n")
+    assert main(["render", "--to", platform, "--limit", "10", str(file)]) == 1
+    assert "--limit must be at least" in capsys.readouterr().err
+
+
 def test_render_reads_standard_input_and_takes_a_limit() -> None:
     done = laneway("render", "--to", "telegram", "--limit", "2000", "-", text="k" * 5000)
     assert [len(part["text"]) for part in json.loads(done.stdout)] == [2000, 2000, 1000]
