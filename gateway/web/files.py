@@ -12,8 +12,9 @@ import contextlib
 import mimetypes
 import os
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote
@@ -42,14 +43,16 @@ UNUSED_MOST = 40  # files that somebody may have sent up and not used yet
 UNUSED_BYTES = 200_000_000
 UNUSED_FOR = 86_400_000  # ms
 NAMED_MOST = 20  # files of one message
+SILENT_MOST = 30.0  # seconds in which something of a file has to come
 _EXTRA = 64 * 1024  # bytes of a form around its file
 _HEADER_MOST = 8 * 1024
 
 
 def routes() -> list[Route]:
     members = Who.MEMBERS
+    receive = partial(_receive, _UnderWay())
     return [
-        api("/api/files", _receive, ["POST"], members, LIMITS.file_in + _EXTRA, raw=True),
+        api("/api/files", receive, ["POST"], members, LIMITS.file_in + _EXTRA, raw=True),
         api("/api/files/{id}/{name}", _hand_out, who=members),
     ]
 
@@ -57,14 +60,45 @@ def routes() -> list[Route]:
 # In -----------------------------------------------------------------------------------------
 
 
-async def _receive(request: Request, visitor: Visitor) -> Response:
+class _UnderWay:
+    """What comes up now, by person: it counts as what waits there, or many at once pass the limit.
+
+    Each is a size in bytes.
+    """
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, list[int]] = {}
+
+    @contextlib.contextmanager
+    def one(self, person: str, size: int, held: Sequence[Upload]) -> Iterator[None]:
+        """Room for one of this size beside what is ``held``; raises Bad when there is none."""
+        mine = self._sizes.setdefault(person, [])
+        waiting = [*mine, *(one.size for one in held)]
+        if len(waiting) >= UNUSED_MOST or (waiting and sum(waiting) + size > UNUSED_BYTES):
+            raise Bad("too many files wait to be sent; send or remove some first", 429)
+        mine.append(size)
+        try:
+            yield
+        finally:
+            mine.remove(size)
+            if not mine:
+                del self._sizes[person]
+
+
+async def _receive(under_way: _UnderWay, request: Request, visitor: Visitor) -> Response:
     """One file as multipart/form-data; answers with the id by which a message names it."""
     site = site_of(request)
     await _tidy(site)
     held = await threads.uploads_unused(site.parts.store, visitor.person)
-    if len(held) >= UNUSED_MOST or sum(one.size for one in held) >= UNUSED_BYTES:
-        raise Bad("too many files wait to be sent; send or remove some first", 429)
-    ident = secrets.token_urlsafe(16)
+    told, most = request.headers.get("content-length", ""), LIMITS.file_in + _EXTRA
+    size = min(int(told[:20]), most) if told.isdecimal() else most
+    with under_way.one(visitor.person, size, held):
+        one = await _stored(request, visitor)
+    return JSONResponse({"id": one.id, "name": one.name, "size": one.size, "mime": one.mime})
+
+
+async def _stored(request: Request, visitor: Visitor) -> Upload:
+    site, ident = site_of(request), secrets.token_urlsafe(16)
     folder = site.settings.home / FILES
     await asyncio.to_thread(inside.private, folder)
     path = folder / received_file(ident)
@@ -81,7 +115,7 @@ async def _receive(request: Request, visitor: Visitor) -> Response:
     mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
     one = Upload(ident, visitor.person, name, mime, size, site.clock.now())
     await site.parts.store.save(threads.upload(one))
-    return JSONResponse({"id": ident, "name": name, "size": size, "mime": mime})
+    return one
 
 
 async def _save(request: Request, path: Path) -> tuple[str, int]:
@@ -113,7 +147,15 @@ def _private_file(path: Path) -> BinaryIO:
 
 async def _limited(request: Request) -> AsyncIterator[bytes]:
     read, most = 0, LIMITS.file_in + _EXTRA
-    async for chunk in request.stream():
+    stream = request.stream()
+    while True:
+        try:
+            async with asyncio.timeout(SILENT_MOST):
+                chunk = await anext(stream, None)
+        except TimeoutError:
+            raise Bad("nothing more of this file came; try again", 408) from None
+        if chunk is None:
+            return
         read += len(chunk)
         if read > most:
             raise _too_big()
