@@ -116,17 +116,26 @@ def tail(text: str, limit: int, *, cut: bool = False) -> str:
     """
     if not cut and units(text) <= limit:
         return text
-    room = limit - units(ELLIPSIS)
-    start = len(text)
-    while start and room >= (cost := 2 if ord(text[start - 1]) > 0xFFFF else 1):
-        room -= cost
-        start -= 1
+    start = len(text) - _fitting(text, limit - units(ELLIPSIS))
     while start < len(text) and _inside(text, start):
         start += 1
     line = text.find("\n", start) + 1
     if 0 < line <= start + limit // 4 and line < len(text):
         start = line
     return ELLIPSIS + text[start:].lstrip()
+
+
+def _fitting(text: str, room: int) -> int:
+    """How many characters at the end of ``text`` have at most ``room`` units.
+
+    Not counted one by one: the text of a terminal can be as long as a book.
+    """
+    if room <= 0:
+        return 0
+    last = text[-room:].encode("utf-16-le", "surrogatepass")[-2 * room :]
+    if len(last) > 1 and 0xDC <= last[1] <= 0xDF:  # the second half of a character
+        last = last[2:]
+    return len(last.decode("utf-16-le", "surrogatepass"))
 
 
 def spoken(seconds: float) -> str:

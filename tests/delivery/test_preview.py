@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,3 +135,19 @@ def test_a_long_answer_is_cheap_to_show() -> None:
     for _ in range(100):
         it.feed(Text("more "))
         assert units(it.frame(1).shown) <= 3800
+
+
+def test_the_end_of_a_very_long_text_is_found_without_walking_through_it() -> None:
+    def walks(frame: object, event: str, argument: object) -> None:
+        steps.append(event)
+
+    steps: list[str] = []
+    text, most = "blah 😀 " * 200_000, 500_000
+    sys.setprofile(walks)
+    try:
+        shown = tail(text, most)
+    finally:
+        sys.setprofile(None)
+    assert len(steps) < 100
+    assert units(shown) in (most, most - 1, most - 2)
+    assert text.endswith(shown.removeprefix("…"))
