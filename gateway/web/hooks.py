@@ -5,6 +5,7 @@ What proves that it is the platform, and what a post means, its channel knows al
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from starlette.requests import Request
@@ -33,6 +34,7 @@ def routes() -> list[Route]:
 class _Posts:
     def __init__(self) -> None:
         self._under_way = 0
+        self._reading: dict[asyncio.Timeout, None] = {}  # bodies that come, the first one first
         self._told: dict[str, float] = {}  # channel: when its refusals were last told of
 
     async def take(self, request: Request) -> Response:
@@ -42,11 +44,12 @@ class _Posts:
         headers = dict(request.headers)
         if not hook.lets_in(headers):
             raise self._not_ours(request)
-        if self._under_way >= AT_ONCE:
+        if self._under_way >= AT_ONCE and not self._made_room():
             return _later(Reply(Took.LATER))
         self._under_way += 1
         try:
-            reply = await hook.posted(headers, await limited(request, BODY_MOST))
+            body = await self._body(request)
+            reply = await hook.posted(headers, body) if body is not None else Reply(Took.LATER)
         finally:
             self._under_way -= 1
         match reply.took:
@@ -58,6 +61,27 @@ class _Posts:
                 raise Bad("this is not what the platform posts")
             case Took.LATER:
                 return _later(reply)
+
+    async def _body(self, request: Request) -> bytes | None:
+        """None: it had to go for another one."""
+        try:
+            async with asyncio.timeout(None) as patience:
+                self._reading[patience] = None
+                try:
+                    return await limited(request, BODY_MOST)
+                finally:
+                    del self._reading[patience]
+        except TimeoutError:
+            return None
+
+    def _made_room(self) -> bool:
+        """Whether one goes that is long in coming: no stranger holds all places by being slow."""
+        now = asyncio.get_running_loop().time()
+        coming = (one for one in self._reading if one.when() is None)
+        if (first := next(coming, None)) is None:
+            return False
+        first.reschedule(now)
+        return True
 
     def _not_ours(self, request: Request) -> Bad:
         """Said in the log now and then: it may be a secret that does not fit, or a stranger."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator
@@ -19,6 +20,7 @@ from tests.end_to_end.house import House, free_port, process, until
 from tests.fakes.slack import ANA_DM, FakeSlack
 from tests.fakes.slack_posting import challenge, signed
 from tests.fakes.telegram import ANA, FakeTelegram
+from tests.web import wire
 from tests.web.site import Page
 
 SECRET = "hush-hush_1"
@@ -108,6 +110,29 @@ async def test_more_posts_at_once_than_are_stored_come_again(
     assert (refused.status, refused.again_after) == (503, "5")
     monkeypatch.undo()
     await house.fake.until(lambda: house.fake.texts(ANA)[-1:] == ["after all"])
+
+
+async def test_who_is_slow_holds_no_place_that_somebody_else_needs(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "AT_ONCE", 2)
+    begun = wire.request(
+        "POST", "/hooks/telegram", f"{TELEGRAM}: {SECRET}", "Content-Length: 9", body=b"{"
+    )
+    async with asyncio.TaskGroup() as group:
+        slow = [
+            group.create_task(wire.say(house.running.web_port, begun), name=f"slow {n}")
+            for n in range(4)
+        ]
+        await asyncio.wait(slow, return_when=asyncio.FIRST_COMPLETED)
+        house.fake.user_says("/say quick")
+        await house.fake.until(lambda: house.fake.texts(ANA) == ["quick"])
+        for _ in range(2):
+            house.fake.user_says("/say again")
+        await house.fake.until(lambda: house.fake.texts(ANA)[1:] == ["again"] * 2)
+        assert {post.status for post in house.fake.posting.posts} == {200}
+        for one in slow:
+            one.cancel()
 
 
 async def test_a_wrong_secret_is_refused_before_the_body_is_read(house: House) -> None:
