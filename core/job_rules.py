@@ -6,7 +6,7 @@ year asks the same. It must not know the store, lanes, people or how a turn runs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
@@ -116,6 +116,21 @@ class Decision:
     next_at: int | None = None
     settled_at: int = 0
     asked: bool = False
+
+
+def as_shown(job: Job, now: int) -> Job:
+    """The job with the instant at which it really is next, for who looks at it.
+
+    Looks of a watch that find nothing are stored only now and then, so what is stored may be past.
+    """
+    if not job.what or job.state is not JobState.ACTIVE or job.next_at is None or job.next_at > now:
+        return job
+    try:
+        at = following(job.plan, now)
+    except (LookupError, ValueError):
+        return job  # what cannot be read ends at its next look
+    ends = [one for one in (at, job.until) if one is not None]
+    return replace(job, next_at=min(ends, default=None))
 
 
 def due(job: Job, now: int) -> bool:

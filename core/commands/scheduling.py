@@ -12,7 +12,7 @@ from dataclasses import replace
 from core import job_words, watch_asking, watch_words
 from core.commands.base import Act, Answer, Ask
 from core.job_asking import EXAMPLES, typed
-from core.job_rules import Job, JobKind, JobState
+from core.job_rules import Job, JobKind, JobState, as_shown
 from core.messages import Style
 from core.showing import Action, Choice
 from core.store import jobs as stored
@@ -200,7 +200,7 @@ def _became(job: Job, state: JobState, now: int, at: int | None, text: str) -> A
 def _shown(ask: Ask, job: Job) -> Answer:
     """All about one job, with its newest firings."""
     zone, limits = zone_of(ask), ask.here.jobs.limits
-    lines = [job_words.listed(job, zone, ask.here.jobs.name(job.person))]
+    lines = [job_words.listed(as_shown(job, ask.here.now), zone, ask.here.jobs.name(job.person))]
     watches = job.kind is JobKind.WATCH
     lines.append(
         watch_words.shown(job, zone) if watches else job_words.manner(job, limits.catch_up)

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from core.job_rules import FiringState, IfBusy, Job, JobKind, JobState
+from core.job_rules import FiringState, IfBusy, Job, JobKind, JobState, as_shown
 from core.store.reads import lane_of
 from core.store.records import LaneRow
 from core.store.rows import Row
@@ -192,14 +192,15 @@ async def ahead(store: Reader, instant: int) -> list[Job]:
 
 
 async def of_lane(store: Reader, lane: str, now: int) -> list[Job]:
-    """What is active or paused there, and what ended in the last seven days."""
+    """What is active or paused there, and what ended in the last seven days, to be shown."""
     found = await store.fetch("job.of_lane", lane=lane, since=now - SHOWN_AFTER)
-    return [_job(row) for row in found]
+    return [as_shown(_job(row), now) for row in found]
 
 
 async def listed(store: Reader, now: int) -> list[Job]:
     """The same of all lanes."""
-    return [_job(row) for row in await store.fetch("job.all", since=now - SHOWN_AFTER)]
+    found = await store.fetch("job.all", since=now - SHOWN_AFTER)
+    return [as_shown(_job(row), now) for row in found]
 
 
 async def count(store: Reader, person: str) -> int:

@@ -20,6 +20,7 @@ from core.job_rules import (
     Job,
     JobKind,
     JobState,
+    as_shown,
     decide,
     due,
     ending,
@@ -58,6 +59,18 @@ def test_a_job_is_due_at_its_instant_and_not_before() -> None:
     assert due(DAILY, eight)
     assert not due(replace(DAILY, state=JobState.PAUSED), eight)
     assert not due(replace(DAILY, state=JobState.CANCELLED, asked_at=eight), eight)
+
+
+def test_a_watch_that_found_nothing_for_a_while_is_shown_with_its_next_look() -> None:
+    noon = at("2027-02-08T12:00")
+    until = noon + 3 * MINUTE
+    watch = replace(job("every 1m", noon, kind=JobKind.WATCH), what="file a exists", until=until)
+    assert as_shown(watch, noon + 30_000).next_at == noon + MINUTE
+    assert as_shown(watch, noon + 90_000).next_at == noon + 2 * MINUTE
+    assert as_shown(watch, noon + 5 * MINUTE).next_at == until
+    paused = replace(watch, state=JobState.PAUSED)
+    assert as_shown(paused, noon + 90_000) == paused
+    assert as_shown(DAILY, noon + DAY) == DAILY  # what was missed is decided about
 
 
 def test_what_falls_into_a_short_restart_runs_once_and_the_next_is_tomorrow() -> None:
