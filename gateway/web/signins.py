@@ -12,6 +12,7 @@ import json
 import logging
 import re
 import secrets
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ DEVICE_LASTS = 365 * 86_400  # seconds
 TIDY_EVERY = 60_000  # ms
 REFUSALS_EVERY = 600_000  # ms between two acts about one network
 REFUSED_MOST = 1000  # networks that are remembered for that
+REFUSALS_MOST, REFUSALS_WITHIN = 60, 3_600_000  # acts about all networks, ms
 BROWSERS_MOST = 4  # names of one browser that are looked at
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 _WIDE = str.maketrans({0xFF10 + n: str(n) for n in range(10)})  # digits as some keyboards have them
@@ -93,6 +95,7 @@ class Signins:
         self._device_key = keys.for_purpose("device of a sign-in")
         self._tidied = 0
         self._refusals: dict[str, int] = {}
+        self._told: deque[int] = deque()  # when acts about refusals were made
         self._used: set[str] = set()
 
     async def load(self) -> None:
@@ -245,7 +248,11 @@ class Signins:
         return found
 
     def _refused(self, caller: Caller, why: str) -> list[Row]:
-        """The act that somebody was refused, once for a network and ten minutes."""
+        """The act that somebody was refused, once for a network and ten minutes.
+
+        Of networks there are billions: beyond some acts an hour only the log tells of more, or
+        whoever has many could bury what people did.
+        """
         now = self._clock.now()
         if 0 <= now - self._refusals.get(caller.network, -REFUSALS_EVERY) < REFUSALS_EVERY:
             return []
@@ -254,6 +261,11 @@ class Signins:
             del self._refusals[next(iter(self._refusals))]
         self._refusals[caller.network] = now
         log.warning("sign-in from %s: %s (told once in ten minutes)", caller.network, why)
+        while self._told and not 0 <= now - self._told[0] < REFUSALS_WITHIN:
+            self._told.popleft()
+        if len(self._told) >= REFUSALS_MOST:
+            return []
+        self._told.append(now)
         return [web.act(now, "gateway", "signin.refused", caller.network, why)]
 
 

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from core.store.store import Store
+from gateway.web import signins
 from tests.fakes.mail_server import MailServer
 from tests.web.signing import ANA, OFF, acts, at, page, server, shift, signed_in, start, verify
 from tests.web.site import Page
@@ -241,6 +242,18 @@ async def test_five_wrong_tries_end_the_code_and_say_so(
     assert refused.about == "198.51.100.7"
     await start(browser)
     assert (await verify(browser, server.code(await server.mail(1)))).status_code == 200
+
+
+async def test_failures_from_many_networks_do_not_bury_what_people_did(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signins, "REFUSALS_MOST", 3)
+    for n in range(6):
+        await verify(at(page, f"2001:db8:{n}::1"), "00000000")
+    assert len(await acts(page, "signin.refused")) == 3
+    shift(page, 3600)
+    await verify(at(page, "2001:db8:7::1"), "00000000")
+    assert len(await acts(page, "signin.refused")) == 4
 
 
 async def test_behind_a_proxy_each_network_has_its_own_limit(tmp_path: Path) -> None:
