@@ -173,6 +173,8 @@ function drawAll() {
     const state = JSON.stringify(questions);
     if (at("questions").dataset.shown !== state) {
       at("questions").dataset.shown = state;
+      const number = questions.length;  // what changes all the time is not read out, a question is
+      at("told").textContent = number ? `${number} ${number === 1 ? "question" : "questions"} of agents` : "";
       at("questions").replaceChildren(...questions.map(([one, question]) => drawQuestion(one, question, "top")));
     }
   });
