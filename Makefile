@@ -59,7 +59,7 @@ mutants: dev ## plant faults into the rules; tests must notice (NUMBER=40 SEED=1
 	$(BIN)/python -m tests.mutants $(or $(NUMBER),40) $(or $(SEED),1)
 	$(BIN)/python tests/lanes/planted_bugs.py
 
-pictures: dev ## draw the pictures of the documentation (needs Chromium)
+pictures: dev ## draw the pictures of the documentation, those of the page too (needs Chromium)
 	$(BIN)/python -m docs.pictures.make
 
 format: dev ## put the code into its shape

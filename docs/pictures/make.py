@@ -1,4 +1,4 @@
-"""The pictures of the documentation: ``make pictures`` plays a conversation and draws it.
+"""The pictures of the documentation: ``make pictures`` plays conversations and draws them.
 
 Needs Chromium, which nothing else here does. The pages stay in build/pictures, to be looked at in
 a browser, also in the dark; the pictures go to docs/images.
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from docs.pictures import elsewhere, posts, scene
+from docs.pictures import elsewhere, posts, scene, screens
 from docs.pictures.page import page, phone
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +55,7 @@ def main() -> int:
         written = PAGES / f"{name}.html"
         written.write_text(page(phones, style.read_text("utf-8")) + MEASURE, encoding="utf-8")
         draw(browser, written, IMAGES / f"{name}.png")
+    asyncio.run(screens.take(browser, IMAGES))
     return 0
 
 
