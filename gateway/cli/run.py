@@ -16,6 +16,7 @@ from core.store.home import locked
 from gateway import logs, saved, terminal
 from gateway.app import Gateway
 from gateway.channel_parts import wanted_channels
+from gateway.cli.called import called
 from gateway.config import BadSettings, Settings, Written
 from gateway.page_address import listening_address, page_address
 from gateway.settings_table import EngineName
@@ -80,12 +81,12 @@ def _ready(settings: Settings, port: int, owner_token: str = "") -> None:
     health = f"{listening_address(settings, port)}/readyz"
     log.info("engine %s, health at %s, listening to %s", settings.engine.value, health, channels)
     page = page_address(settings, port)
-    log.info('open %s in a browser, or in another terminal: laneway say "hello"', page)
+    log.info('open %s in a browser, or in another terminal: %s say "hello"', page, called())
     if owner_token:
         link = link_address(page, owner_token)
         terminal.tell(
             "To sign in on the page as the owner, open this address (it works once, until the next"
-            f" start):\n\n    {link}\n\nAnother one: laneway signin",
+            f" start):\n\n    {link}\n\nAnother one: {called()} signin",
             settings.log_format,
         )
     logs.ready(settings)
