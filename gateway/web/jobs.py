@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -48,11 +49,12 @@ ANY = "x"  # a prompt, where only the times are looked at
 
 
 def routes() -> list[Route]:
+    make = partial(_make, asyncio.Lock())
     return [
         page("/jobs", _page, Who.MEMBERS),
         page("/jobs/{id:int}", _one_page, Who.MEMBERS),
         api("/api/jobs", _list, who=Who.MEMBERS),
-        api("/api/jobs", _make, ("POST",), Who.MEMBERS),
+        api("/api/jobs", make, ("POST",), Who.MEMBERS),
         api("/api/when", _when, ("POST",), Who.MEMBERS),
         api("/api/jobs/{id:int}", _one, who=Who.MEMBERS),
         api("/api/jobs/{id:int}", _change, ("POST",), Who.MEMBERS),
@@ -224,8 +226,8 @@ async def _choices(site: Site, visitor: Visitor) -> list[Json]:
 # What is changed -----------------------------------------------------------------------------
 
 
-async def _make(request: Request, visitor: Visitor) -> Response:
-    """A new job in a lane that they may see."""
+async def _make(one_by_one: asyncio.Lock, request: Request, visitor: Visitor) -> Response:
+    """A new job in a lane that they may see; many at once pass no limit together."""
     site = site_of(request)
     lane = await theirs.belonging(site, text(request, "lane", 500))
     if lane is None or not theirs.sees(site.parts.people, visitor, lane):
@@ -238,7 +240,8 @@ async def _make(request: Request, visitor: Visitor) -> Response:
     try:
         wanted = desk.asked(wish, person, zone_of(site, visitor))
         mine = (visitor.person, *visitor.linked)
-        job = await desk.add(wanted, lane.row.id, person, mine)
+        async with one_by_one:
+            job = await desk.add(wanted, lane.row.id, person, mine)
     except BadWhen as refused:
         raise Bad(str(refused)) from refused
     return JSONResponse(_shown(site, visitor, job, lane.row), status_code=201)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -312,6 +313,20 @@ async def test_a_change_from_elsewhere_is_refused(page: Page, ben: httpx.AsyncCl
     )
     assert answer.status_code == 403
     assert job in await listed(ben)
+
+
+async def test_many_jobs_at_once_are_no_more_than_one_after_the_other(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = replace(page.site.settings, jobs_per_person=3)
+    monkeypatch.setattr(page.site, "settings", few)
+    eve = await page.signed_in("eve@members.example.org")
+    lane = Address("local", "eve")
+    new = rows.new_lane("local:eve", lane, True, "Eve's", 1, "web:eve@members.example.org")
+    await page.site.parts.store.save(new)
+    body = {"lane": "local:eve", "when": "every day at 09:00", "prompt": "what is new?"}
+    answers = await asyncio.gather(*(eve.post("/api/jobs", json=body) for _ in range(8)))
+    assert sorted(one.status_code for one in answers) == [201] * 3 + [400] * 5
 
 
 async def test_a_long_list_has_pages_the_soonest_first(page: Page, ana: httpx.AsyncClient) -> None:
