@@ -40,6 +40,7 @@ class After:
     later: bool = False  # that may take hours
     rows: Sequence[Row] = ()
     said: Said = field(default_factory=Said)
+    besides: str = ""  # words for the end of the failure's notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,8 @@ class Aftermath:
             self.health.over(turn)
         later = verdict.again and verdict.pause is not None
         kept = verdict.back and not verdict.again
-        told = self.telling.note(turn, words.KEPT) if kept else Said()
-        return After(verdict.again, verdict.uncounted, later, written, told)
+        besides = words.KEPT if kept else ""
+        return After(verdict.again, verdict.uncounted, later, written, besides=besides)
 
     def beginning(self, turn: Turn, prepared: Prepared, started: Started) -> Said:
         """What a thread has to know as its turn begins: who has it, what it does not remember."""

@@ -181,6 +181,7 @@ class Running:
             if after.later:
                 self._life.outbox.over(self.turn.id)  # nothing thinks meanwhile
         else:
+            remains = replace(remains, besides=after.besides)
             await self._settling.finish(
                 self.turn, remains, end, self._usage, written, self._earlier
             )

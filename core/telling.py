@@ -76,6 +76,7 @@ class Remains:
     whole: Path | None = None  # all of it, when the text is only its beginning
     files: bool = False  # it sent some, so it was not without a word
     again: bool = True  # sending it again may help; else the error says what does
+    besides: str = ""  # Markdown that a failure's notice ends with
 
 
 class Telling:
@@ -183,6 +184,7 @@ class Telling:
                 return answer if said else wording.EMPTY_ANSWER
             case Status.FAILED:
                 failed = wording.failed(turn.label, error, again=remains.again)
+                failed = f"{failed} {remains.besides}".rstrip()
                 return f"{wording.unfinished(answer)}\n\n{failed}" if answer.strip() else failed
             case _:
                 # Who stopped it and what comes next is told in a notice of its own.
