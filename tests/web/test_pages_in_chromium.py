@@ -19,7 +19,8 @@ from tests.web.site import ANA, Page
 __all__ = ["browser"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 EVE, NAME = "telegram:700000041", " ".join(HOSTILE[:4])
-NARROW = ViewportSize(width=360, height=740)
+NARROW = ViewportSize(width=320, height=640)
+MOST = 100_000  # bytes of a page with its sheets and scripts
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -110,11 +111,46 @@ async def test_a_person_whose_name_is_markup_is_removed_after_a_question(
         assert asked == []
 
 
-async def test_no_page_is_wider_than_a_narrow_phone(page: Page, browser: Browser) -> None:
+LOOK = """() => {
+    const parts = [...performance.getEntriesByType("navigation"),
+        ...performance.getEntriesByType("resource").filter((one) => one.name.includes("/static/"))];
+    const shown = (one) => one.checkVisibility() && one.getBoundingClientRect().width > 1;
+    const touched = [...document.querySelectorAll("button, summary, nav a, select, .button")];
+    return {
+        wide: document.documentElement.scrollWidth,
+        weight: parts.reduce((sum, one) => sum + one.decodedBodySize, 0),
+        parts: parts.length,
+        headings: document.querySelectorAll("h1").length,
+        small: touched.filter((one) => shown(one) && one.getBoundingClientRect().height < 39.5)
+            .map((one) => one.outerHTML.slice(0, 90)),
+        places: [...document.querySelectorAll(".top a[href]")].filter(shown).filter((one) => {
+            const {left, right} = one.getBoundingClientRect();
+            return left >= 0 && right <= innerWidth;
+        }).map((one) => one.getAttribute("href")),
+    };
+}"""
+PLACES = ["/chat", "/lanes", "/jobs", "/usage", "/people", "/settings", "/audit", "/account"]
+
+
+async def test_every_page_is_light_fits_a_narrow_phone_and_asks_nobody_else(
+    page: Page, browser: Browser
+) -> None:
     await page.site.parts.store.save(rows.person(PersonRow(EVE, NAME, "member", "", 1, ANA)))
     await page.site.parts.people.load(page.site.parts.store)
     async with screen(page, browser, "ana@example.org", NARROW, dark=True) as tab:
-        for path in ("/jobs", "/jobs/1", "/usage?period=7d", "/people", "/audit", "/account"):
+        asked: set[str] = set()
+        tab.on("request", lambda request: asked.add(request.url))
+        titles = set()
+        for path in (*PLACES, "/chat?new", "/jobs/1", "/usage?period=7d"):
             await tab.goto(path)
-            width = await tab.evaluate("document.documentElement.scrollWidth")
-            assert (path, width) == (path, 360)
+            if path == "/settings":
+                await expect(tab.locator(".setting").first).to_be_visible()
+            seen = await tab.evaluate(LOOK)
+            titles.add(await tab.title())
+            assert (path, seen["wide"]) == (path, NARROW["width"])
+            assert (path, seen["headings"], seen["small"]) == (path, 1, [])
+            assert seen["places"] == PLACES, path
+            assert seen["parts"] > 2, path
+            assert 2_000 < seen["weight"] < MOST, path
+        assert len(titles) >= len(PLACES)
+        assert all(url.startswith((page.url, "data:", "blob:")) for url in asked)
