@@ -7,7 +7,8 @@ the store is told to it after the commit. It must not know platforms, commands o
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -74,6 +75,7 @@ class People:
         self._places: set[str] = set()
         self._moves: dict[str, str] = {}
         self._names: dict[str, str] = {}
+        self._coming: set[str] = set()  # who is let in right now
 
     async def load(self, store: Store) -> None:
         """Read everything anew; also after somebody changed people or places elsewhere."""
@@ -124,6 +126,18 @@ class People:
             if waiting.code == typed and waiting.expires_at > now:
                 return PersonRow(waiting.person, waiting.name, Role.MEMBER, added_at=now)
         raise LookupError("nobody waits with this code; it may have expired: ask for a new one")
+
+    @contextmanager
+    def letting_in(self, person: str) -> Iterator[None]:
+        """Held while somebody is let in: two who do so at once do it once; LookupError for one."""
+        stored = self._stored.get(person)
+        if person in self._coming or (stored and stored.role):
+            raise LookupError("somebody else has just let this person in")
+        self._coming.add(person)
+        try:
+            yield
+        finally:
+            self._coming.discard(person)
 
     def let_in(self, row: PersonRow) -> None:
         """This person was stored."""

@@ -281,17 +281,19 @@ async def pair(
     """Let in the person who was given this code, as a member, and tell them where they asked.
 
     ``take`` sends it at once; without it, that is while the gateway is down, the next start does.
+    LookupError when nobody waits with this code, or somebody else was faster.
     """
     now = store.clock.now()
     row = replace(await known.waiting(store, code, now), added_by=by)
-    act = web.act(now, by, "person.let_in", row.id, row.name)
-    written = (rows.person(row), rows.remove_pairing(row.id), act)
-    told = await _welcome(store, row)
-    if take is not None:
-        await take(Item(rows=written, deliveries=told))
-    else:
-        await store.save(*written, *map(rows.delivery, told))
-    known.let_in(row)
+    with known.letting_in(row.id):
+        act = web.act(now, by, "person.let_in", row.id, row.name)
+        written = (rows.person(row), rows.remove_pairing(row.id), act)
+        told = await _welcome(store, row)
+        if take is not None:
+            await take(Item(rows=written, deliveries=told))
+        else:
+            await store.save(*written, *map(rows.delivery, told))
+        known.let_in(row)
     return {"person": row.id, "name": row.name, "role": row.role}
 
 

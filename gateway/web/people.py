@@ -118,9 +118,11 @@ async def _pairing(request: Request, visitor: Visitor) -> Response:
         raise Bad("Nobody such waits any more: a request lasts an hour.", 404)
     name = straight(waiting.name) or person
     if verb == "let_in":
-        await reports.pair(
-            store, site.parts.people, waiting.code, site.parts.runner.take, visitor.person
-        )
+        people, take = site.parts.people, site.parts.runner.take
+        try:
+            await reports.pair(store, people, waiting.code, take, visitor.person)
+        except LookupError as gone:
+            raise Bad(f"{str(gone)[:1].upper()}{str(gone)[1:]}.", 409) from gone
         await site.parts.people.load(store)
         return _done(f"{name} is a member now, and was told.")
     if verb != "refuse":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -223,6 +224,20 @@ async def waits(page: Page, person: str, name: str = "Mal", lasts: int = 3_600_0
     now = page.clock.now()
     row = PairingRow(f"C{person[-7:]}", person, name, now, now + lasts)
     await page.site.parts.store.save(rows.pairing(row))
+
+
+async def test_two_who_let_somebody_in_at_once_do_it_once(
+    page: Page, ana: httpx.AsyncClient
+) -> None:
+    person = "telegram:700000039"
+    await waits(page, person)
+    asked = (post(ana, "pairings", person=person, do="let_in") for _ in range(5))
+    answers = await asyncio.gather(*asked)
+    first, *others = sorted(one.status_code for one in answers)
+    assert first == 200
+    assert set(others) <= {404, 409}  # known before, or only when the other was done
+    done = await web.acts(page.site.parts.store, 2**62, 20, act="person.let_in")
+    assert len([one for one in done if one.about == person]) == 1
 
 
 async def test_who_waits_is_let_in_as_a_member(page: Page, ana: httpx.AsyncClient) -> None:
