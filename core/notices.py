@@ -65,6 +65,15 @@ class _Change:
     shown: _Shown | None
 
 
+def _about_to_start(view: LaneView, lookout: Lookout) -> bool:
+    """Whether what runs was stopped, so that what waits goes on within the stop grace.
+
+    Then "waiting behind it" would be said of what is over for the person who stopped it.
+    """
+    ending = view.main is not None and view.main.stop is not None
+    return ending and not view.paused and not lookout.lanes.draining
+
+
 class Notices:
     """Owns what each lane's notice shows now."""
 
@@ -144,6 +153,8 @@ class Notices:
         if view is None or not view.waiting:
             return self._removed(lane, shown) if shown else None
         text, why = self._text(view, lookout), self._text(view, lookout, timeless=True)
+        if shown is None and _about_to_start(view, lookout):
+            return None
         if shown is None:
             return self._first(lane, view, text, why, lookout)
         if shown.text == text or (not named and shown.why == why):

@@ -69,6 +69,11 @@ def instant(at: int | None) -> str | None:
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
 
 
+def _dollars(amount: float | None) -> float | None:
+    """Without the last digits that a difference of two sums has too many."""
+    return None if amount is None else round(amount, 9)
+
+
 async def lanes(store: Reader, engine: str, look: Look | None) -> list[Json]:
     """Every lane, as ``laneway lanes --json`` shows it."""
     waiting = {row["lane"]: row["waiting"] for row in await store.fetch("report.waiting")}
@@ -151,7 +156,7 @@ def _turn(row: TurnRow, text: str, delivery: str) -> Json:
         "engine": row.engine,
         "tokens_in": row.tokens_in,
         "tokens_out": row.tokens_out,
-        "cost_usd": row.cost,
+        "cost_usd": _dollars(row.cost),
         "error": row.error,
     }
 
@@ -204,7 +209,7 @@ async def usage(store: Reader, typed: str, now: int) -> list[Json]:
             "turns": used.turns,
             "tokens_in": used.tokens_in,
             "tokens_out": used.tokens_out,
-            "cost_usd": used.cost,
+            "cost_usd": _dollars(used.cost),
             "unpriced_turns": used.unpriced,
         }
         for lane, person, used in await spending.by_lane(store, within.since)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from core.channel import Revise
-from core.engines.base import ApprovalAsked, Started
+from core.engines.base import ApprovalAsked, Finished, Started
 from core.items import Item
 from core.messages import Address
-from core.turns import Limits, LimitsChanged
+from core.turns import Limits, LimitsChanged, Result
 from tests.runner.scene import Scene
 
 
@@ -147,3 +147,23 @@ async def test_a_notice_that_cannot_be_made_costs_no_other_lane_its_own(
         for number in (1, 2, 3):
             (await scene.engine.started(number)).answer_with("done")
         await scene.until(lambda: scene.texts("b") == scene.texts("c") == ["done"])
+
+
+async def test_who_waits_for_the_end_of_what_was_stopped_is_told_nothing(tmp_path: Path) -> None:
+    async with Scene(tmp_path, LANEWAY_MAX_TURNS="1") as scene:
+        await scene.says("work")
+        run = await scene.engine.started()
+        run.obeys = False
+        run.say(Started("s"))
+        await scene.says("/stop")
+        await scene.until(lambda: run.stops > 0)
+        await scene.says("next")
+        await scene.says("elsewhere", lane="b")
+        await scene.until(lambda: says(scene, "b", "Waiting"))  # both were looked at
+        assert not says(scene, "main", "Waiting")
+        run.say(Finished(Result.CANCELLED))
+        run.end()
+        for number in (2, 3):
+            (await scene.engine.started(number)).answer_with("done")
+        await scene.until(lambda: scene.texts("b") == ["done"])
+        assert not says(scene, "main", "Waiting")
