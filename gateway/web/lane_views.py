@@ -104,7 +104,9 @@ class _Making:
 
     def _untitled(self, row: LaneRow) -> str:
         if row.address.channel == LOCAL:
-            return "New thread" if row.id.startswith(THREAD) else row.id
+            last = self.last.get(row.id)  # a thread is named by an answer; until then, this is it
+            asked = straight(last.label) if last else ""
+            return asked or "New thread" if row.id.startswith(THREAD) else row.id
         if row.direct:
             return f"Direct chat with {self._name(row.person)}"
         return row.id

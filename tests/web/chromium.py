@@ -49,7 +49,15 @@ async def browser() -> AsyncIterator[Browser]:
     path = program()
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+            executable_path=path,
+            args=[
+                "--no-sandbox",
+                "--disable-dev-shm-usage",
+                "--disable-gpu",
+                "--in-process-gpu",
+                "--no-zygote",
+                "--renderer-process-limit=1",
+            ],
         )
         try:
             yield running

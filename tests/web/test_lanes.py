@@ -145,6 +145,9 @@ async def test_what_runs_is_shown_with_whom_it_is_for_and_what_waits(
         await ben.post(f"/api/lanes/{his}/stop", json={})
         await tab.until(partial(_state, tab, "idle"))
         assert [e["receipt"] for e in tab.shown if e["key"]] == ["stopped", "dropped"]
+        # No answer has named it, and it still says what it is about.
+        assert tab.lanes[his]["title"] in ("/tool Reading /sleep 60", "and then this")
+        assert not tab.lanes[his]["named"]
 
 
 async def test_a_member_ends_and_drops_only_what_is_theirs(
