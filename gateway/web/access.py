@@ -12,6 +12,7 @@ import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -34,6 +35,7 @@ log = logging.getLogger("laneway.web")
 
 COOKIE = "laneway"
 BODY_MOST = 64 * 1024  # bytes of JSON that a route takes, where it says nothing
+REST_WITHIN = 2.0  # seconds for what still comes of a body that is refused
 BODY_WITHIN = 20.0  # seconds in which a body has to be here
 READING = frozenset({"GET", "HEAD"})
 
@@ -149,6 +151,7 @@ def _route(path: str, rule: Rule, handler: Callable[[Request, Any], Awaitable[Re
                 request.state.body = await _json(request, rule)
             return await handler(request, visitor)
         except Bad as bad:
+            await _rest(request)
             return wrong.answer(request, str(bad), bad.status)
         except ClientDisconnect:
             return Response(status_code=499)  # nobody is there to read it
@@ -260,6 +263,22 @@ async def limited(request: Request, most: int) -> bytes:
     except TimeoutError:
         raise Bad("this came too slowly; try again", 408) from None
     return bytes(read)
+
+
+async def _rest(request: Request) -> None:
+    """Throw away what comes of a refused body, where the answer closes the connection.
+
+    Whoever is still sending then would see a broken connection instead of the answer; where the
+    connection stays, the rest is thrown away after the answer.
+    """
+    if "close" not in request.headers.get("connection", "").lower():
+        return
+    if not {"content-length", "transfer-encoding"} & set(request.headers):
+        return
+    with suppress(TimeoutError, RuntimeError, ClientDisconnect):  # all of it was read already
+        async with asyncio.timeout(REST_WITHIN):
+            async for _ in request.stream():
+                pass
 
 
 def text(request: Request, name: str, most: int = 4000, *, needed: bool = True) -> str:

@@ -88,6 +88,9 @@ async def test_only_the_secret_lets_in_and_odd_bodies_hurt_nobody(
         assert await post(body, None) == 401
         assert await post(body, "wrong") == 401
         assert await post(b"x" * (BODY_MOST + 1), SECRET) == 413
+        closing = {TELEGRAM: SECRET, "Connection": "close"}
+        large = await client.post("/hooks/telegram", content=b"x" * 10_000_000, headers=closing)
+        assert large.status_code == 413
         assert await post(b"{not json", SECRET) == 400
         assert await post(b"[]", SECRET) == 400
         assert await post(body, SECRET) == 200
