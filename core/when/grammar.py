@@ -272,6 +272,8 @@ def _cron(words: str) -> Cron:
         rest = re.sub(rf"\b(?:{names})\b", "1", said) if names else said
         if not re.fullmatch(r"[0-9*,/-]+", rest):
             raise BadWhen(f"The field {name} of the cron line, “{said}”, must be {range_}.")
+    # Behind a dash Sunday is the week's last day, as its 7 is.
+    fields[4] = re.sub(r"\b(MON|TUE|WED|THU|FRI|SAT|[1-6])-SUN\b", r"\1-7", fields[4])
     line = " ".join(fields)
     try:
         CronSim(line, datetime(2026, 1, 1))

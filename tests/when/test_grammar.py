@@ -167,3 +167,13 @@ def test_any_text_is_read_or_refused_and_what_is_read_has_a_next_time(text: str)
     except BadWhen as refused:
         refusal = str(refused)
     assert refusal.endswith((".", "?")) or (plan and upcoming(plan, now, 1)[0] > now)
+
+
+@pytest.mark.parametrize("first", ["fri", "5", "MON"])
+def test_a_span_of_days_may_end_with_sunday(first: str) -> None:
+    now = to_instant(datetime(2027, 1, 1, tzinfo=UTC))  # a Friday
+    zone = ZoneInfo("UTC")
+    seventh = {"fri": "5-7", "5": "5-7", "MON": "1-7"}[first]
+    named = parse(f"0 9 * * {first}-sun", zone, now)
+    counted = parse(f"0 9 * * {seventh}", zone, now)
+    assert upcoming(named, now, 5) == upcoming(counted, now, 5)
