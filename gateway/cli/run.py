@@ -13,7 +13,7 @@ from core import prices
 from core.clock import SystemClock
 from core.store.errors import Locked, StoreError
 from core.store.home import locked
-from gateway import logs, saved, terminal
+from gateway import logs, outlet, saved, terminal
 from gateway.app import Gateway
 from gateway.channel_parts import wanted_channels
 from gateway.cli.called import called
@@ -37,6 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """0 after SIGTERM or SIGINT."""
     gc.disable()  # until it is ready: what a start makes stays, and there is much of it
+    outlet.install()
     loaded = saved.look()
     settings = loaded.settings
     if problems := list(prices.problems(settings.home, set(EngineName))):
@@ -47,6 +48,8 @@ def main(options: argparse.Namespace) -> int:
         _begin(settings, loaded.written)
     except (StoreError, PortTaken, UnsafeSocket) as fault:
         raise Trouble(str(fault)) from fault
+    finally:
+        outlet.leave()
     return 0
 
 
