@@ -21,6 +21,7 @@ from core.people import Role
 from core.store import reads, threads
 from core.store.records import LaneRow
 from gateway.control import OWNER
+from gateway.settings_table import EngineName
 from gateway.web import files, theirs
 from gateway.web import threads as reading
 from gateway.web.access import Bad, Who, api, page, text
@@ -77,6 +78,7 @@ async def _page(request: Request, visitor: Visitor) -> Response:
         owners=json.dumps([key_of(one) for one in owners]),
         commands=json.dumps(commands),
         most=TEXT_MOST,
+        demo=site.settings.engine is EngineName.DEMO,
     )
 
 
