@@ -119,7 +119,7 @@ async def test_a_link_made_while_the_gateway_is_down_is_good_when_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = Page(tmp_path)
-    with pytest.raises(Trouble, match="laneway run"):
+    with pytest.raises(Trouble, match="on no list"):
         await asyncio.to_thread(run, page.home, monkeypatch, ANA.partition(":")[2])
     async with page:
         await page.stop()
