@@ -216,9 +216,10 @@ def _from_here(request: Request, rule: Rule) -> bool:
 
 def own_origin(request: Request) -> bool:
     """Whether a request comes from a page of ours: its origin, or the browser's word for it."""
-    origin = request.headers.get("origin")
+    site, origin = site_of(request), request.headers.get("origin")
     if origin is not None:
-        return origin.lower() == site_of(request).origin(request)
+        own = (site.origin(request), site.local_origin(request))
+        return bool(origin) and origin.lower() in own
     return request.headers.get("sec-fetch-site") == "same-origin"
 
 

@@ -142,7 +142,8 @@ def _warnings(request: Request, visitor: Visitor, wanted: Settings) -> list[str]
         origin = f"{parts.scheme}://{parts.netloc}".lower()
         if origin != request.headers.get("origin", origin).lower():
             found.append(
-                f"The page takes changes only from {origin} then, and you are not there now."
+                f"The page takes changes only at {origin} then, and from the gateway's own machine;"
+                " you are at another address now."
                 " If that address does not lead here, set LANEWAY_WEB_URL in the environment."
             )
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ from gateway.web.signins import Signins
 
 if TYPE_CHECKING:
     from gateway.web.hub import Hub
+
+_HERE = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
 
 
 @dataclass(slots=True)
@@ -50,6 +53,17 @@ class Site:
             parts = urlsplit(self.settings.web_url)
             return f"{parts.scheme}://{parts.netloc}".lower()
         return f"{request.url.scheme}://{request.headers.get('host', '')}".lower()
+
+    def local_origin(self, request: Request) -> str:
+        """The origin for a browser on this machine that came straight here; "" for all others.
+
+        Whoever sits here uses the page also where its public address leads elsewhere.
+        """
+        host, remote = request.headers.get("host", "").lower(), request.client
+        direct = remote is not None and remote.host in ("127.0.0.1", "::1")
+        if not direct or "x-forwarded-for" in request.headers or not _HERE.fullmatch(host):
+            return ""
+        return f"http://{host}"
 
 
 def site_of(request: Request) -> Site:

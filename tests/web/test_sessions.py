@@ -102,6 +102,29 @@ async def test_cookies_that_are_none_of_ours_are_nothing(page: Page, server: Mai
     assert answer.status_code == 200
 
 
+async def test_whoever_sits_at_the_machine_uses_the_page_beside_its_public_address(
+    tmp_path: Path,
+) -> None:
+    async with Page(tmp_path, LANEWAY_WEB_URL="https://lab.example.org") as page:
+        body = {"email": ANA}
+        port = page.gateway.web_port
+
+        async def asked(origin: str, **headers: str) -> int:
+            browser = page.browser(**{"Origin": origin, **headers})
+            return (await browser.post("/api/signin/start", json=body)).status_code
+
+        assert await asked(page.url) == 200
+        assert await asked("https://lab.example.org") == 200
+        assert await asked(f"http://localhost:{port}", Host=f"localhost:{port}") == 200
+        by_a_proxy = {"X-Forwarded-For": "198.51.100.7"}
+        assert await asked(page.url, **by_a_proxy) == 403
+        assert await asked("https://lab.example.org", **by_a_proxy) == 200
+        for other in (f"https://127.0.0.1:{port}", "http://127.0.0.1", "http://localhost", ""):
+            assert await asked(other) == 403, other
+        for host in ("evil.test", "127.0.0.1.evil.test", "127.0.0.1@evil.test"):
+            assert await asked(f"http://{host}", Host=host) == 403, host
+
+
 async def test_by_https_cookies_are_for_this_host_and_never_sent_in_the_clear(
     tmp_path: Path, server: MailServer
 ) -> None:
