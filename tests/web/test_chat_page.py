@@ -10,7 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Route, expect
 from playwright.async_api import Page as Screen
 
-from tests.web.chromium import browser, screen
+from tests.web.chromium import PHONE, browser, screen
 from tests.web.site import Page
 from tests.web.tabs import new_lane, say
 
@@ -222,6 +222,12 @@ async def _lost(route: Route) -> None:
 
 
 async def test_a_phone_has_room_for_everything(page: Page, browser: Browser) -> None:
+    async with screen(page, browser, "new@members.example.org", PHONE) as tab:
+        await tab.goto("/chat")
+        await expect(tab.locator("#text")).to_be_visible()  # nothing to list: it begins at once
+        await tab.get_by_label("All threads").click()
+        await tab.get_by_role("link", name="Begin one").click()
+        await expect(tab.locator("#text")).to_be_visible()
     ana, lane = await page.signed_in(ANA), new_lane()
     await say(ana, lane, "/say " + "a very long word: " + "x" * 300)
     async with screen(page, browser, ANA, {"width": 360, "height": 740}, dark=True) as tab:

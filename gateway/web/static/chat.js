@@ -176,6 +176,8 @@ async function known() {
   const answer = await ask("/api/threads");
   for (const one of answer.lanes) if (!lanes.has(one.lane)) lanes.set(one.lane, one);
   drawThreads();
+  // On a phone the list hides where to write: who has nothing in it begins at once.
+  if (!asked.has("list") && ![...lanes.values()].some(mine)) page.classList.add("opened");
 }
 
 listen();
