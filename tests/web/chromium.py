@@ -75,7 +75,10 @@ async def screen(
 ) -> AsyncIterator[Tab]:
     """A tab of a fresh profile, of somebody signed in; a fault of its scripts fails the test."""
     context = await browser.new_context(
-        base_url=page.url, viewport=size, color_scheme="dark" if dark else "light"
+        base_url=page.url,
+        viewport=size,
+        color_scheme="dark" if dark else "light",
+        reduced_motion="reduce",  # nothing is painted again and again while a test waits
     )
     context.set_default_timeout(PATIENCE)
     faults: list[str] = []
