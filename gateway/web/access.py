@@ -142,6 +142,8 @@ def rule_of(route: Route) -> Rule:
 def _route(path: str, rule: Rule, handler: Callable[[Request, Any], Awaitable[Response]]) -> Route:
     async def endpoint(request: Request) -> Response:
         try:
+            if {"content-length", "transfer-encoding"} <= set(request.headers):
+                raise Bad("say in one way how long the request is")
             if rule.bearer and _bears(request, rule.bearer(site_of(request).settings)):
                 return await handler(request, None)
             visitor = None if rule.who is Who.ANYONE else await visitor_of(request)

@@ -28,8 +28,9 @@ def answer(request: Request, words: str, status: int) -> Response:
         made = html(request, "wrong.html", None, status, words=words)
     else:
         made = JSONResponse({"error": words}, status_code=status)
-    if status == 408:
-        made.headers["Connection"] = "close"  # what is still to come is not waited for
+    unclear = {"content-length", "transfer-encoding"} <= set(request.headers)
+    if status == 408 or unclear:  # what is still to come is not waited for, nor taken for another
+        made.headers["Connection"] = "close"
     return made
 
 

@@ -213,6 +213,25 @@ async def test_requests_one_behind_the_other_are_answered_in_order(page: Page) -
     assert await alive(page)
 
 
+async def test_a_request_of_two_lengths_is_refused_and_nothing_after_it_is_heard(
+    page: Page,
+) -> None:
+    two = ("Content-Length: 4", "Transfer-Encoding: chunked")
+    hidden = request("GET", "/healthz")
+    for asked in (
+        request("POST", "/api/signin/start", own(page), *two, body=b"0\r\n\r\n"),
+        request("GET", "/no/such", *two, body=b"0\r\n\r\n"),
+    ):
+        reader, writer = await asyncio.open_connection("127.0.0.1", page.gateway.web_port)
+        writer.write(asked + hidden)
+        async with asyncio.timeout(5):
+            heard = await reader.read()
+        writer.close()
+        assert heard.startswith((b"HTTP/1.1 400", b"HTTP/1.1 404"))
+        assert heard.count(b"HTTP/1.1") == 1
+    assert await alive(page)
+
+
 async def test_who_leaves_in_the_middle_leaves_nothing_behind(
     page: Page, caplog: pytest.LogCaptureFixture
 ) -> None:
