@@ -46,7 +46,6 @@ class Work:
             case _:
                 pass
 
-
     @property
     def doing(self) -> str:
         """The tool it is at, if any."""
