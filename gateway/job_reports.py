@@ -84,7 +84,7 @@ class JobReports:
 
     async def _lane(self, named: str) -> tuple[str, tuple[Row, ...]]:
         """The lane of this name; one of the terminal's own is made when it is new."""
-        lane = await reads.lane(self.store, named)
+        lane = await reads.lane_called(self.store, named)
         if lane is not None:
             if lane.direct or self.people.listed(lane.address):
                 return lane.id, ()

@@ -119,8 +119,11 @@ def _state(row: LaneRow, view: LaneView | None, waiting: int | None) -> str:
 
 async def turns(store: Reader, lane: str | None, limit: int = LATEST) -> list[Json]:
     """The newest turns of a lane or of all, oldest of them first."""
-    if lane is not None and await reads.lane(store, lane) is None:
-        raise LookupError(f"there is no lane {lane!r}; laneway lanes lists them")
+    if lane is not None:
+        named = await reads.lane_called(store, lane)
+        if named is None:
+            raise LookupError(f"there is no lane {lane!r}; laneway lanes lists them")
+        lane = named.id
     found = await reads.turns_of(store, lane, limit)
     ids = json.dumps([row.id for row in found])
     texts: dict[int, list[str]] = {}

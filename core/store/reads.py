@@ -44,6 +44,15 @@ async def lane(store: Reader, lane: str) -> LaneRow | None:
     return _first(map(lane_of, await store.fetch("lane.by_id", id=lane)))
 
 
+async def lane_called(store: Reader, name: str) -> LaneRow | None:
+    """A lane by its id, or by where it lives today: a chat that moved keeps its lane's id."""
+    found = await lane(store, name)
+    if found is not None or ":" not in name:
+        return found
+    channel, chat, thread = (*name.split(":", 2), "")[:3]
+    return await lane_at(store, Address(channel, chat, thread))
+
+
 async def lane_at(store: Reader, address: Address) -> LaneRow | None:
     found = await store.fetch(
         "lane.at", channel=address.channel, chat=address.chat, thread=address.thread

@@ -79,6 +79,20 @@ async def test_a_listing_is_a_handful_of_queries_however_long_it_is(tmp_path: Pa
         assert counting.asked.total() <= 10
 
 
+async def test_a_lane_whose_chat_moved_is_found_by_where_it_lives_and_by_its_id(
+    tmp_path: Path,
+) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        old, now = Address("telegram", "-77", "36"), Address("telegram", "-10077", "36")
+        await store.save(rows.new_lane(str(old), old, False, "", 1))
+        asked = await turn(store, str(old), Status.DONE)
+        await store.save(rows.lane_address(str(old), now))
+        for name in (str(old), str(now)):
+            assert [row["id"] for row in await reports.turns(store, name)] == [asked]
+        with pytest.raises(LookupError, match="telegram:-10077"):
+            await reports.turns(store, "telegram:-10077")
+
+
 @pytest.mark.parametrize(
     ("status", "made", "delivery"),
     [
