@@ -1,4 +1,4 @@
-"""A real browser for tests of the page: one for each module that asks, with a fresh profile a test.
+"""A real browser for tests of the page: one for each module that asks, with a clean profile a test.
 
     from tests.web.chromium import browser          # a fixture; pytest finds it by its import
 
@@ -16,10 +16,17 @@ import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from weakref import WeakKeyDictionary
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, ViewportSize, async_playwright
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    CDPSession,
+    ViewportSize,
+    async_playwright,
+)
 from playwright.async_api import Page as Tab
 
 from gateway.web.access import cookie_name
@@ -28,6 +35,9 @@ from tests.web.site import Page
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 DESKTOP = ViewportSize(width=1280, height=800)
 PHONE = ViewportSize(width=390, height=844)
+Profile = tuple[BrowserContext, CDPSession]
+# What no test uses now, by the gateway and whether it is dark. A new profile costs a second.
+_IDLE: WeakKeyDictionary[Browser, dict[tuple[str, bool], list[Profile]]] = WeakKeyDictionary()
 PATIENCE = 10_000.0  # ms for anything a test waits for
 
 
@@ -73,28 +83,39 @@ async def screen(
     size: ViewportSize = DESKTOP,
     dark: bool = False,
 ) -> AsyncIterator[Tab]:
-    """A tab of a fresh profile, of somebody signed in; a fault of its scripts fails the test."""
+    """A tab of a clean profile, of somebody signed in; a fault of its scripts fails the test."""
+    idle = _IDLE.setdefault(browser, {}).setdefault((page.url, dark), [])
+    context, cleaning = idle.pop() if idle else await _profile(page, browser, dark)
+    faults: list[str] = []
+    if who:
+        person = who if ":" in who else f"web:{who}"
+        token = await page.site.accounts.open(person, "a test")
+        name = cookie_name(page.site.https)
+        await context.add_cookies([{"name": name, "value": token, "url": page.url}])
+    tab = await context.new_page()
+    await tab.set_viewport_size(size)
+    tab.on("pageerror", lambda fault: faults.append(str(fault)))
+    tab.on("console", lambda said: _heard(faults, said.type, said.text))
+    try:
+        yield tab
+    finally:
+        await tab.close()
+        await context.clear_cookies()
+        origin = {"origin": page.url, "storageTypes": "all"}
+        await cleaning.send("Storage.clearDataForOrigin", origin)
+        idle.append((context, cleaning))
+    assert not faults, faults
+
+
+async def _profile(page: Page, browser: Browser, dark: bool) -> Profile:
+    """A new one, with a tab that stays, so that the next one finds its process there."""
     context = await browser.new_context(
         base_url=page.url,
-        viewport=size,
         color_scheme="dark" if dark else "light",
         reduced_motion="reduce",  # nothing is painted again and again while a test waits
     )
     context.set_default_timeout(PATIENCE)
-    faults: list[str] = []
-    try:
-        if who:
-            person = who if ":" in who else f"web:{who}"
-            token = await page.site.accounts.open(person, "a test")
-            name = cookie_name(page.site.https)
-            await context.add_cookies([{"name": name, "value": token, "url": page.url}])
-        tab = await context.new_page()
-        tab.on("pageerror", lambda fault: faults.append(str(fault)))
-        tab.on("console", lambda said: _heard(faults, said.type, said.text))
-        yield tab
-        assert not faults, faults
-    finally:
-        await context.close()
+    return context, await context.new_cdp_session(await context.new_page())
 
 
 def _heard(faults: list[str], kind: str, text: str) -> None:

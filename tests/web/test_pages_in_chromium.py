@@ -63,8 +63,10 @@ async def test_a_job_is_made_and_cancelled_with_the_keyboard_alone(
         await tab.get_by_role("button", name="Cancel job 1").press("Enter")
         await expect(tab.get_by_role("button", name="No, leave it")).to_be_focused()
         await tab.keyboard.press("Escape")
+        await expect(tab.get_by_role("dialog")).to_have_count(0)
         assert await _state(page) == "active"
         await tab.get_by_role("button", name="Cancel job 1").press("Enter")
+        await expect(tab.get_by_role("button", name="No, leave it")).to_be_focused()
         await tab.keyboard.press("Shift+Tab")
         await tab.keyboard.press("Enter")
         await expect(tab.locator("#ended")).to_contain_text("every day at 9:00")
@@ -141,7 +143,9 @@ async def test_every_page_is_light_fits_a_narrow_phone_and_asks_nobody_else(
         asked: set[str] = set()
         tab.on("request", lambda request: asked.add(request.url))
         titles = set()
-        for path in (*PLACES, "/chat?new", "/jobs/1", "/usage?period=7d"):
+        found = (await (await page.signed_in("ana@example.org")).get("/api/jobs")).json()["jobs"]
+        jobs = [f"/jobs/{one['id']}" for one in found[:1]]  # where the tests before made one
+        for path in (*PLACES, "/chat?new", "/usage?period=7d", *jobs):
             await tab.goto(path)
             if path == "/settings":
                 await expect(tab.locator(".setting").first).to_be_visible()
