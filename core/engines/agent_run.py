@@ -36,9 +36,7 @@ from core.turns import Result
 log = logging.getLogger("laneway.engine")
 
 K = TypeVar("K", bound=Kept)
-NOT_OPENED = (
-    "The agent did not open a session within {:.0f} seconds. Check it with laneway doctor."
-)
+NOT_OPENED = "The agent did not open a session within {:.0f} seconds. Check it with laneway doctor."
 
 
 class AgentRun(ABC, Generic[K]):
