@@ -228,6 +228,7 @@ def _tell_ends(reports: dict[int, int]) -> None:
 def _become(request: dict[str, Any], fds: list[int]) -> None:
     """The command itself, to the end of the interpreter; never returns."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where a shell put us behind
     if request["session"]:
         os.setsid()
     for number, end in enumerate(fds[:3]):

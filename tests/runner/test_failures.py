@@ -259,6 +259,7 @@ async def test_a_limit_survives_a_restart_and_ends_by_the_clock(tmp_path: Path) 
         run = await begun(scene.engine)
         fails(run, limit(scene, 3600))
         await scene.until(lambda: len(scene.texts()) == 1)
+        assert await scene.parts.outbox.flushed(20)  # cut off in a send, it would be looked for
         await scene.crash()
     async with Scene(tmp_path) as scene:
         assert scene.parts.runner.lanes.engine_pauses
