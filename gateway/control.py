@@ -96,8 +96,11 @@ class Control:
             with suppress(ConnectionError):
                 await writer.wait_closed()
         finally:
-            # At the end of the gateway nobody waits for a terminal that does not read.
-            writer.transport.abort()
+            writer.close()
+            # At the end of the gateway nobody waits for a terminal that does not read. One that read
+            # all is gone already, and aborting what is gone is an error.
+            if writer.transport.get_write_buffer_size():
+                writer.transport.abort()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -111,6 +111,8 @@ async def test_nothing_is_lost_doubled_or_reordered_when_the_gateway_is_killed(
             turns = await settled(drill.home, platforms, drill.said)
             assert await drill.gateway.end(signal.SIGTERM) == 0
         except BaseException:
+            with suppress(TimeoutError):  # one that breaks by itself says why at its very end
+                await asyncio.wait_for(drill.gateway.child.communicate(), 10)
             print(f"exit status {drill.gateway.child.returncode}, and it said last:")
             print("".join(drill.gateway.lines[-25:]))
             raise
