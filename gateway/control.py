@@ -97,8 +97,8 @@ class Control:
                 await writer.wait_closed()
         finally:
             writer.close()
-            # At the end of the gateway nobody waits for a terminal that does not read. One that read
-            # all is gone already, and aborting what is gone is an error.
+            # At the end of the gateway nobody waits for a terminal that does not read. One that
+            # read all is gone already, and aborting what is gone is an error.
             if writer.transport.get_write_buffer_size():
                 writer.transport.abort()
 
