@@ -15,6 +15,9 @@ help: ## this list
 run: venv ## start the gateway
 	@exec $(BIN)/laneway run
 
+# Hundreds of tests start a gateway: each would compile all of it anew where nothing may be kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Most of a test's time is waiting for processes and sockets: more of them run than there are cores.
 JOBS ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
