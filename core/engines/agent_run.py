@@ -141,8 +141,12 @@ class AgentRun(ABC, Generic[K]):
             if opened is not None and look is not None:
                 await look(opened)
         except Gone as gone:
-            said = self._child.stderr_tail.strip().splitlines() if self._child else []
-            why = said[-1] if said else "check that the command starts the agent"
+            said = await self._child.last_words(1.0) if self._child else ""
+            why = (
+                said.strip().splitlines()[-1]
+                if said.strip()
+                else "check that the command starts the agent"
+            )
             raise EngineUnready(f"It ended at once: {why}") from gone
         finally:
             await self._leave(None)
@@ -200,7 +204,7 @@ class AgentRun(ABC, Generic[K]):
         if self._stopping.is_set():
             return Finished(Result.CANCELLED)
         if isinstance(error, Gone) and self._child is not None:
-            await self._child.exited(1.0)
+            await self._child.last_words(1.0)
             self._log_stderr(self._child)
             how = _how_it_ended(self._child)
             return Unsent(
@@ -212,10 +216,11 @@ class AgentRun(ABC, Generic[K]):
         """The end of a turn whose agent is gone, or said what cannot be read."""
         if self._stopping.is_set():
             return Finished(Result.CANCELLED)
-        self._log_stderr(child)
         if isinstance(error, LineTooLong):
+            self._log_stderr(child)
             return Finished(Result.FAILED, str(error))
-        await child.exited(1.0)
+        await child.last_words(1.0)
+        self._log_stderr(child)
         return Finished(
             Result.FAILED, f"The agent ended in the middle of its work{_how_it_ended(child)}."
         )

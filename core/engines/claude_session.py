@@ -67,9 +67,9 @@ async def open_talk(peer: ClaudePeer, request: Request, fresh: str, engine: Clau
     try:
         response = await _answer(peer, number, request)
     except Gone as gone:
-        await peer.child.exited(1.0)
-        _look_for_loss(request, peer.child.stderr_tail)
-        if "unknown option" in peer.child.stderr_tail:
+        said = await peer.child.last_words(1.0)
+        _look_for_loss(request, said)
+        if "unknown option" in said:
             raise EngineUnready(TOO_OLD, ends.REQUEST) from gone
         raise
     found, setup = declared(response), Setup.of(request)

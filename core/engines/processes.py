@@ -87,6 +87,7 @@ class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
         super().__init__(limit=READ_AHEAD, loop=loop)
         self.tail = bytearray()
         self.exited = asyncio.Event()
+        self.hushed = asyncio.Event()  # nothing more comes of its error output
         self.awaited = False  # somebody waits for output, so the pipe is being read
         self.closed = False
         self._timer = loop.call_later
@@ -100,6 +101,11 @@ class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
         elif not self._ended:
             self._pieces += 1
             super().pipe_data_received(fd, data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 2:
+            self.hushed.set()
+        super().pipe_connection_lost(fd, exc)
 
     def process_exited(self) -> None:
         self.exited.set()
@@ -167,6 +173,17 @@ class Child:
             async with asyncio.timeout(within):
                 await self._streams.exited.wait()
         return self._streams.exited.is_set()
+
+    async def last_words(self, within: float) -> str:
+        """The end of its error output, whole once it has exited and nothing holds the pipe.
+
+        Its exit can be known before the last of its output is.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._streams.exited.wait()
+                await self._streams.hushed.wait()
+        return self.stderr_tail
 
     async def read_line(self) -> bytes:
         """The next line of its output without the line end; ``b""`` is also an empty line.

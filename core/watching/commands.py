@@ -19,6 +19,7 @@ from core.watch_rules import Seen, Unseen
 
 MOST = 1024 * 1024  # bytes of output
 SHELL = ("/bin/sh", "-c")
+LINGERING = 0.25  # seconds that what it left behind may hold its error output
 _PIECE = 64 * 1024
 
 
@@ -53,6 +54,7 @@ class CommandLook:
                 output = await self._output(child)
                 while not await child.exited(self.limit):
                     pass
+                noise = await child.last_words(LINGERING)
         except TimeoutError:
             return Unseen(f"the command took longer than {self.limit:g} seconds and was ended")
         except _TooMuch:
@@ -61,7 +63,6 @@ class CommandLook:
             return Unseen(f"its output cannot be read ({fault.strerror})")
         finally:
             await child.end(0.0)
-        noise = child.stderr_tail
         return Seen(output.decode(errors="replace"), child.exit_code, size=len(output), noise=noise)
 
     async def _started(

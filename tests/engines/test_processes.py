@@ -151,6 +151,28 @@ async def test_the_end_of_input_is_enough_for_a_polite_program(home: Path, book:
     assert child.exit_code == 0
 
 
+async def test_last_words_that_come_after_the_exit_is_known_are_heard(
+    home: Path, book: Book
+) -> None:
+    child = await start(
+        home,
+        book,
+        "import os, sys, time\n"
+        "if os.fork() == 0:\n"
+        "    os.close(1); time.sleep(0.1); sys.stderr.write('out of ink')\n",
+    )
+    assert await child.last_words(5.0) == "out of ink"
+    await child.end(0.2)
+
+
+async def test_last_words_are_not_waited_for_where_somebody_holds_the_pipe(
+    parent: tuple[Child, psutil.Process],
+) -> None:
+    child, _ = parent
+    os.kill(child.pid, signal.SIGKILL)
+    assert await child.last_words(0.05) == ""
+
+
 async def test_term_before_kill(home: Path, book: Book) -> None:
     child = await start(home, book, SLEEP)
     await child.end(1.0)
