@@ -221,12 +221,17 @@ class Runner:
                 known = self._sources.get(message.turn, ())
                 self._sources[message.turn] = (*known, message.message_id)
 
-    def carry_out(self, commands: Sequence[Command], deliveries: Sequence[Delivery]) -> None:
-        """Do what the rules decided; called in order, right after each commit."""
+    def carry_out(
+        self, commands: Sequence[Command], deliveries: Sequence[Delivery], lane: str = ""
+    ) -> None:
+        """Do what the rules decided; called in order, right after each commit.
+
+        ``lane``: the one that the event was about; it may have changed without any command.
+        """
         self.lanes.settle()
         self.budgeting.settle()
         self.telling.deliver(deliveries)
-        touched: dict[str, None] = {}
+        touched: dict[str, None] = {lane: None} if lane else {}
         for command in commands:
             match command:
                 case Save(turn):

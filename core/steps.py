@@ -15,6 +15,7 @@ from core.budgeting import Budgeting
 from core.items import Item, Said, content
 from core.lanes import Lanes
 from core.lanes.board import Mark
+from core.lanes.one_lane import OneLane
 from core.store import rows
 from core.store.records import Delivery
 from core.store.rows import Row
@@ -40,7 +41,9 @@ class Carrying(Protocol):
 
     def heard(self, item: Item) -> None: ...
 
-    def carry_out(self, commands: Sequence[Command], deliveries: Sequence[Delivery]) -> None: ...
+    def carry_out(
+        self, commands: Sequence[Command], deliveries: Sequence[Delivery], lane: str = ""
+    ) -> None: ...
 
 
 @dataclass(slots=True)
@@ -78,7 +81,9 @@ class Step:
 
     def done(self) -> None:
         self.runner.heard(self.item)
-        self.runner.carry_out(self.commands, self.deliveries)
+        event = self.item.event
+        lane = event.lane if isinstance(event, OneLane) else ""
+        self.runner.carry_out(self.commands, self.deliveries, lane)
 
     def _closed(self) -> int | None:
         event = self.item.event

@@ -237,6 +237,22 @@ async def test_a_limit_pauses_the_engine_and_its_turn_runs_when_it_is_over(
         assert await reads.pauses(scene.parts.store) == []
 
 
+async def test_what_waits_for_a_limit_is_told_also_where_the_engine_is_slow_to_leave(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        run = await begun(scene.engine)
+        run.say(Finished(Result.FAILED, "it is out of order", limit(scene, 3600)))
+        await scene.until(lambda: scene.parts.runner.lanes.engine_pauses)
+        await scene.says("me too", lane="other")
+        await scene.until(lambda: scene.texts("other"))
+        assert scene.texts("main") == []  # what is not over does not wait
+        run.end()
+        await scene.until(lambda: scene.texts("main"))
+        assert scene.texts("main")[0].startswith("Waiting: 1 message; demo is paused")
+
+
 async def test_nothing_seems_to_think_while_a_limit_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
