@@ -29,8 +29,8 @@ _SHORTEST_HANDED_ON = 8  # of what a name makes a secret: it may be a word such 
 _NAMES_SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # These write a line a request or statement; that is for whoever looks for a fault in them.
-_CHATTY = ("httpx", "httpcore", "telegram", "apscheduler", "uvicorn.access", "asyncio")
-_NEVER_BELOW_INFO = ("aiosqlite",)  # its debug lines carry what people wrote
+CHATTY = ("httpx", "httpcore", "telegram", "apscheduler", "uvicorn.access", "asyncio")
+NEVER_BELOW_INFO = ("aiosqlite",)  # its debug lines carry what people wrote
 
 log = logging.getLogger(__name__)
 
@@ -161,9 +161,9 @@ def _set_levels(settings: Settings) -> None:
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     logging.getLogger().setLevel(level)
     quiet = level if level < logging.INFO else max(level, logging.WARNING)
-    for name in _CHATTY:
+    for name in CHATTY:
         logging.getLogger(name).setLevel(quiet)
-    for name in _NEVER_BELOW_INFO:
+    for name in NEVER_BELOW_INFO:
         logging.getLogger(name).setLevel(max(level, logging.INFO))
 
 

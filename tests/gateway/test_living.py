@@ -25,6 +25,7 @@ from gateway.channel_parts import wanted_channels
 from gateway.living import Change
 from gateway.paths import DATABASE
 from gateway.settings_table import Applies, Setting, Settings, table
+from tests import log_levels
 from tests.end_to_end.house import until
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.slack import FakeSlack
@@ -472,10 +473,11 @@ async def test_a_saved_secret_is_hidden_in_the_log_from_then_on(
     handler = Ours(io.StringIO(), page.site.settings.log_format, logs.Redactor())
     logging.getLogger().addHandler(handler)
     try:
-        await save(page, METRICS_TOKEN="never-in-a-log")
-        logging.getLogger("laneway").warning("somebody wrote never-in-a-log")
-        await save(page, LOG_FORMAT="json")
-        logging.getLogger("laneway").warning("as an object")
+        with log_levels.given_back():
+            await save(page, METRICS_TOKEN="never-in-a-log")
+            logging.getLogger("laneway").warning("somebody wrote never-in-a-log")
+            await save(page, LOG_FORMAT="json")
+            logging.getLogger("laneway").warning("as an object")
     finally:
         logging.getLogger().removeHandler(handler)
     assert any("[secret]" in line for line in hidden)

@@ -16,6 +16,7 @@ import pytest
 from gateway import logs
 from gateway.settings_table import LogFormat, LogLevel, Settings
 from gateway.values import Secret, mail_server
+from tests import log_levels
 
 TOKEN = "800000001:TESTtokenTESTtokenTESTtokenTESTtok1"
 PASSWORD = "pa/ss w%rd"
@@ -25,16 +26,13 @@ PASSWORD = "pa/ss w%rd"
 def unchanged_logging() -> Iterator[None]:
     """Whatever a test sets up ends with it."""
     root, hooks = logging.getLogger(), (sys.excepthook, threading.excepthook, sys.unraisablehook)
-    handlers, level = root.handlers[:], root.level
-    levels = {name: logging.getLogger(name).level for name in (*logs._CHATTY, "aiosqlite")}
+    handlers = root.handlers[:]
     root.handlers.clear()  # so that those of the test runner are not closed
-    yield
+    with log_levels.given_back():
+        yield
     logging.captureWarnings(False)
     root.handlers[:] = handlers
-    root.setLevel(level)
     sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
-    for name, before in levels.items():
-        logging.getLogger(name).setLevel(before)
 
 
 def start(form: LogFormat = LogFormat.TEXT, level: LogLevel = LogLevel.INFO) -> io.StringIO:
