@@ -126,6 +126,10 @@ class Approvals:
         """Questions that nobody has answered yet."""
         return len(self._open)
 
+    def open_in(self, lane: str) -> tuple[Card, ...]:
+        """The cards that wait for an answer in this lane, the oldest first; not their copies."""
+        return tuple(entry.card for entry in self._open.values() if entry.row.lane == lane)
+
     async def begin(self, group: asyncio.TaskGroup, take: Take) -> None:
         """Before the first turn runs: the way in, and the group of the timers.
 

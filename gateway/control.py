@@ -11,15 +11,18 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from channels.local.channel import LocalChannel, Shown, Watch
+from channels.local.channel import LocalChannel, Shown, Watch, message_of
+from core.asking import Card
+from core.finding import nonce_of
 from core.lane_ids import local_name
 from core.store import reads
 from core.store.errors import StoreError
+from core.store.records import Delivery, FilePart
 from core.store.store import Store
 from core.store.writer import Unit
 from core.turns import Turn
@@ -48,7 +51,9 @@ class Sends(Protocol):
 
 
 class Questions(Protocol):
-    """Of the approvals: a question that was shown where nobody can decide."""
+    """Of the approvals: what waits for an answer, and what was shown where nobody can decide."""
+
+    def open_in(self, lane: str) -> Sequence[Card]: ...
 
     async def nobody(self, approval: int) -> None: ...
 
@@ -142,7 +147,11 @@ class Control:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Say something, and pass on what is shown until it is answered."""
+        """Say something, and pass on what is shown until it is answered.
+
+        A terminal at which somebody sits (``attended``) is shown first what was asked before it
+        came and keeps its message waiting: whoever was asked may have closed their terminal.
+        """
         lane = local_name(str(request.get("lane") or "main"))
         text = str(request.get("text", ""))
         over: dict[int, Turn] = {}
@@ -157,7 +166,9 @@ class Control:
             with self._local.watch(lane) as watch:
                 identity = await self._local.say(lane, OWNER, OWNER_NAME, text)
                 await _write(writer, {"accepted": identity})
-                following = Following(self._store, identity)
+                attended = request.get("attended") is True
+                following = Following(self._store, identity, attended=attended)
+                await self._ask_again(lane, following, writer)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(_pass_on(watch, following, writer), name="shown")
                     presses = group.create_task(self._presses(lane, reader, writer), name="presses")
@@ -169,6 +180,16 @@ class Control:
             log.debug("the terminal of lane %s went away", lane)
         finally:
             forget()
+
+    async def _ask_again(
+        self, lane: str, following: Following, writer: asyncio.StreamWriter
+    ) -> None:
+        """Show what waits for an answer. Its end comes by the watch, which was there before."""
+        for card in self._questions.open_in(lane):
+            message_id = _message_of(card.message)
+            if await following.wants_question(card.message, message_id):
+                for delivery in (*card.before, card.message):
+                    await _write(writer, {"shown": _standing(delivery).as_json()})
 
     async def _answered(
         self, identity: str, lane: str, over: Mapping[int, Turn], changed: asyncio.Event
@@ -242,6 +263,18 @@ def listening(path: Path) -> Iterator[socket.socket]:
             yield listener
         finally:
             path.unlink(missing_ok=True)
+
+
+def _message_of(delivery: Delivery) -> str:
+    return delivery.message_id or message_of(nonce_of(delivery.id, delivery.created_at))
+
+
+def _standing(delivery: Delivery) -> Shown:
+    """What a delivery made, as it was shown."""
+    message_id, part = _message_of(delivery), delivery.part
+    if isinstance(part, FilePart):
+        return Shown("file", message_id, text=part.name, path=part.path)
+    return Shown("sent", message_id, part.text, delivery.keyboard)
 
 
 async def _pass_on(watch: Watch, following: Following, writer: asyncio.StreamWriter) -> None:

@@ -15,15 +15,24 @@ from core.turns import Status
 
 
 class Following:
-    """Follows one message to its answer."""
+    """Follows one message to its answer. ``attended``: somebody is there who may decide."""
 
-    def __init__(self, store: Store, identity: str) -> None:
+    def __init__(self, store: Store, identity: str, *, attended: bool = False) -> None:
         self._store = store
         self._identity = identity
+        self._attended = attended
         self._wanted: dict[str, bool] = {}  # by message; what it shows does not change its turn
 
+    async def wants_question(self, card: Delivery, message_id: str) -> bool:
+        """Whether a question that was open before is to be shown, and what becomes of it then."""
+        turn = await self._turn()
+        if self._attended and turn is not None and (card.turn == turn or await self._waits()):
+            self._wanted[message_id] = True
+            return True
+        return False
+
     async def wants(self, shown: Shown) -> bool:
-        """Whether this is of its turn, or of none."""
+        """Whether this is of its turn, or of none, or a question that it waits for."""
         wanted = self._wanted.get(shown.message_id)
         if wanted is not None:
             return wanted
@@ -40,7 +49,10 @@ class Following:
     async def _own(self, delivery: Delivery) -> bool:
         turn = await self._turn()
         # A command has no turn; what it did to those of others is told as theirs.
-        return delivery.kind is DeliveryKind.NOTICE if turn is None else delivery.turn == turn
+        if turn is None:
+            return delivery.kind is DeliveryKind.NOTICE
+        asks = delivery.kind is DeliveryKind.CARD and self._attended
+        return delivery.turn == turn or (asks and await self._waits())
 
     async def _waits(self) -> bool:
         """The lane's notice is about others once its own turn has begun."""

@@ -22,6 +22,10 @@ NOBODY_DECIDES = (
     "(denied: nobody can decide here. To be asked, use laneway say in a terminal, "
     "or the buttons of a chat)"
 )
+STAYS_OPEN = (
+    "Nothing was decided. Type a number, or leave with Ctrl-C: the question stays open, "
+    "and the next laneway say in this lane shows it again."
+)
 ENDED = "the gateway ended before this was answered; laneway turns shows what became of it"
 NOT_RUNNING = "the gateway is not running here; start it in another terminal with: laneway run"
 
@@ -41,7 +45,8 @@ async def _say(settings: Settings, lane: str, text: str) -> int:
     async with talk(settings.home) as gateway:
         if gateway is None:
             raise Trouble(NOT_RUNNING)
-        gateway.send({"do": "say", "lane": lane, "text": text})
+        attended = sys.stdin.isatty()
+        gateway.send({"do": "say", "lane": lane, "text": text, "attended": attended})
         try:
             status = await _follow(gateway)
         except asyncio.CancelledError:
@@ -62,7 +67,7 @@ def goes_on(lane: str) -> str:
 async def _follow(gateway: Talk) -> str:
     """Show what comes until it is answered; how it ended."""
     screen, status = Screen(), ""
-    with _questions(gateway) as questions:
+    with _questions(gateway, screen) as questions:
         async for answer in gateway.answers():
             if shown := answer.get("shown"):
                 screen.show(shown)
@@ -77,8 +82,9 @@ async def _follow(gateway: Talk) -> str:
 class Questions:
     """Buttons that are shown now; a number typed presses one of the newest."""
 
-    def __init__(self, gateway: Talk) -> None:
+    def __init__(self, gateway: Talk, screen: Screen) -> None:
         self._gateway = gateway
+        self._screen = screen
         self._open: dict[str, list[dict[str, str]]] = {}
         self._typed = b""
 
@@ -92,9 +98,11 @@ class Questions:
                 self.offer()
 
     def offer(self) -> None:
-        """Say which numbers stand for what."""
+        """Say which numbers stand for what, below the message that they belong to."""
         if self._open:
-            labels = [harmless(button["label"]) for button in list(self._open.values())[-1]]
+            ident, buttons = list(self._open.items())[-1]
+            self._screen.again(ident)
+            labels = [harmless(button["label"]) for button in buttons]
             offer = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
             print(f"\n[{offer}] ", end="", flush=True)
 
@@ -104,12 +112,23 @@ class Questions:
         It is read only when there is something: made non-blocking, it would be so for what is
         printed as well, for both are one file.
         """
-        data = os.read(sys.stdin.fileno(), 65536)
+        try:
+            data = os.read(sys.stdin.fileno(), 65536)
+        except OSError:
+            data = b""
         if not data:
-            asyncio.get_running_loop().remove_reader(sys.stdin)
+            self._ended()
         *lines, self._typed = (self._typed + data).split(b"\n")
         for line in lines:
             self._choose(line.decode(errors="replace").strip())
+
+    def _ended(self) -> None:
+        """Ctrl-D decides nothing, and a terminal that is there can be typed at again."""
+        if not sys.stdin.isatty():  # it is gone
+            asyncio.get_running_loop().remove_reader(sys.stdin)
+        elif self._open:
+            print(f"\n{STAYS_OPEN}", file=sys.stderr)
+            self.offer()
 
     def _choose(self, typed: str) -> None:
         if not self._open:
@@ -135,11 +154,11 @@ class Unattended(Questions):
 
 
 @contextmanager
-def _questions(gateway: Talk) -> Iterator[Questions]:
+def _questions(gateway: Talk, screen: Screen) -> Iterator[Questions]:
     if not sys.stdin.isatty():
-        yield Unattended(gateway)
+        yield Unattended(gateway, screen)
         return
-    questions, loop = Questions(gateway), asyncio.get_running_loop()
+    questions, loop = Questions(gateway, screen), asyncio.get_running_loop()
     loop.add_reader(sys.stdin, questions.read)
     try:
         yield questions
@@ -183,6 +202,12 @@ class Screen:
         else:
             print(("" if self._last is None else "\n") + text, end="", flush=True)
         self._shown[ident], self._last = text, ident
+
+    def again(self, ident: str) -> None:
+        """Print a message once more, if others were printed since."""
+        if ident != self._last and (text := self._shown.get(ident)):
+            print(f"\n{text}", end="", flush=True)
+            self._last = ident
 
     def end(self) -> None:
         if self._last is not None:

@@ -47,7 +47,7 @@ class Terminal:
             return
 
     def type(self, line: str) -> None:
-        os.write(self._ours, f"{line}\n".encode())
+        os.write(self._ours, line.encode() if line == "\x04" else f"{line}\n".encode())
 
     def close(self) -> None:
         self.read()
@@ -70,6 +70,50 @@ async def test_a_person_at_a_terminal_decides_by_number(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             assert await child.wait() == 0
         terminal.close()
+
+
+async def test_a_question_that_a_closed_terminal_left_is_answered_at_the_next(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with process(home, None):
+        shell = Shell(home)
+        left = Terminal(shell)
+        leaving = await left.run("say", "/approve make clean\n/approve make all")
+        await left.until("[1 Allow, 2 Always here, 3 Deny]")
+        leaving.send_signal(signal.SIGINT)
+        async with asyncio.timeout(10):
+            assert await leaving.wait() == 130
+        left.read()
+        card = left.shown[: left.shown.index("[1 Allow")]
+        left.close()
+
+        piped = await shell.start("say", "/say by a script")  # it decides nothing for others
+        here, there = Terminal(shell), Terminal(shell)
+        children = [
+            await one.run("say", f"/say {name}") for one, name in ((here, "h"), (there, "t"))
+        ]
+        for one in (here, there):
+            await one.until("[1 Allow, 2 Always here, 3 Deny]")
+            assert card in one.shown, "the same words"
+        here.type("\x04")  # Ctrl-D
+        await here.until("Nothing was decided.")
+        here.type("1")
+        await there.until("Allowed by Owner")
+        for one in (here, there):
+            await one.until("make all")  # asked while they wait
+        there.type("3")
+        await here.until("Denied by Owner")
+        async with asyncio.timeout(10):
+            assert [await child.wait() for child in children] == [0, 0]
+            out, _ = await piped.communicate()
+        assert here.shown.count("make clean") == there.shown.count("make clean")
+        for one in (here, there):
+            one.close()
+        assert b"make" not in out
+        first, *_ = (await shell("turns", "--json")).json()
+        assert "ran: make clean" in first["answer"]
+        assert "denied: make all" in first["answer"]
 
 
 async def test_a_terminal_that_does_not_read_holds_up_nobody_and_no_end(tmp_path: Path) -> None:
