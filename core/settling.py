@@ -20,7 +20,7 @@ from core.store.errors import Poisoned, StoreError
 from core.store.records import ENGINE_SCOPE
 from core.telling import Remains, Telling
 from core.turns import Result, Turn
-from core.wording import INTERNAL_FAULT
+from core.wording import INTERNAL_FAULT, UNREACHED
 
 log = logging.getLogger("laneway.turn")
 
@@ -96,6 +96,7 @@ class Settling:
         """The mark *prompted* is taken back; the rules decide whether it is tried again."""
         used = (usage_row(turn, earlier + usage),) if usage else ()
         taken_back = rows.turn_prompted(turn.id, None, session, "")
+        failed = rows.turn_failed(turn.id, remains.error or UNREACHED)
         closing = await self._telling.closing(turn, Result.CANCELLED, remains)
 
         def after_stop(over: Turn) -> Said:
@@ -107,7 +108,7 @@ class Settling:
             turn,
             Item(
                 event=event,
-                rows=[taken_back, *written, *used],
+                rows=[taken_back, failed, *written, *used],
                 closing=after_stop,
                 spending=spending(turn, usage),
             ),

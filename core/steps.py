@@ -21,6 +21,7 @@ from core.store.records import Delivery
 from core.store.rows import Row
 from core.telling import Telling
 from core.turns import Command, Join, News, Origin, Save, SaveLane, Tell, Turn
+from core.wording import UNREACHED
 
 UNMARKED = Mark(0)
 
@@ -142,10 +143,13 @@ class Restoring:
         followed = self.runner.budgeting.follow(restored)
         self.commands = [*first.commands, *followed.commands]
         self.deliveries = []
+        failed: list[Row] = []
         for command in self.commands:
             match command:
                 case Save(turn) if turn.status.over and turn.id in state.previews:
                     self.deliveries += telling.closed_preview(turn, state.previews[turn.id])
+                case Tell(News.GIVEN_UP, turn=Turn(id=given_up)):
+                    failed.append(rows.turn_failed(given_up, UNREACHED))
                 case _:
                     pass
         ends = first.ends | followed.ends
@@ -156,6 +160,7 @@ class Restoring:
         return [
             *(rows.release() if state.held else ()),
             *rows_of(self.commands, self.runner.now()),
+            *failed,
             *first.rows,
             *followed.rows,
             *said.rows,

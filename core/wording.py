@@ -45,6 +45,7 @@ FILE_NOT_TAKEN = (
 NOT_TAKEN = "I could not take that message; nothing was started. Please write it differently."
 INTERNAL_FAULT = "the gateway met a fault of its own; its log says more"
 NOT_STOPPED = "the agent did not end when it was stopped; its session is not used again"
+UNREACHED = "the agent could not be reached"
 NO_RESULT = "the agent ended without a result"
 TOO_LONG = "it took longer than the time limit and was stopped; send it in smaller parts"
 TOO_SILENT = "the agent gave no sign of life for too long and was stopped"

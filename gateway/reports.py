@@ -21,10 +21,11 @@ from core.messages import Part
 from core.people import People
 from core.store import reads, rows, web
 from core.store.records import (
+    ALL_LANES,
+    ENGINE_SCOPE,
     Delivery,
     DeliveryKind,
     DeliveryState,
-    LaneRow,
     PersonRow,
     TurnRow,
 )
@@ -80,17 +81,19 @@ async def lanes(store: Reader, engine: str, look: Look | None) -> list[Json]:
     sessions = {
         (row["lane"], row["engine"]): row["session"] for row in await store.fetch("report.sessions")
     }
+    pauses = {pause.scope for pause in await reads.pauses(store)}
     listed = []
     for row in await reads.lane_list(store):
         view = look.view(row.id) if look else None
         main = view.main if view else None
         named = row.engine or engine
+        halted = row.paused or not pauses.isdisjoint((ALL_LANES, f"{ENGINE_SCOPE}{named}"))
         began = look.since(main.id) if look and main else None
         listed.append(
             {
                 "lane": row.id,
                 "title": row.title,
-                "state": _state(row, view, waiting.get(row.id)),
+                "state": state_of(view, halted=halted, is_open=row.id in waiting),
                 "turn": main.id if main else None,
                 "since": instant(began),
                 "waiting": len(view.waiting) if view else waiting.get(row.id, 0),
@@ -103,18 +106,19 @@ async def lanes(store: Reader, engine: str, look: Look | None) -> list[Json]:
     return listed
 
 
-def _state(row: LaneRow, view: LaneView | None, waiting: int | None) -> str:
-    """``waiting`` are the lane's turns that did not start; None: no turn of it is open.
+def state_of(view: LaneView | None, *, halted: bool, is_open: bool = False) -> str:
+    """The state of a lane in one word. ``halted``: a pause of it, its engine or all is stored.
 
-    While the gateway is down an open turn waits for the next start, whatever it did at the end.
+    ``is_open``: a turn of it is not over. While the gateway is down such a turn waits for the next
+    start, whatever it did at the end.
     """
     if view is not None and view.phase is not None:
         return view.phase.value
-    if row.paused or (view is not None and view.paused):
+    if halted or (view is not None and view.halted):
         return "paused"
     if view is not None:
         return "waiting" if view.waiting else Phase.RUNNING.value  # only a side answer runs
-    return "waiting" if waiting is not None else "idle"
+    return "waiting" if is_open else "idle"
 
 
 async def turns(store: Reader, lane: str | None, limit: int = LATEST) -> list[Json]:

@@ -101,7 +101,9 @@ def _message(message: Json, me: Me, now: int) -> Message | None:
     words = words_of(message, me)
     files = files_of(message, number)
     text = words.text or clean(line_of(message))
-    if words.for_other or sender == f"telegram:{me.id}" or not (text or files or words.mentioned):
+    direct = string(chat, "type") == "private"
+    for_other = words.for_other and not direct  # no other bot reads along there
+    if for_other or sender == f"telegram:{me.id}" or not (text or files or words.mentioned):
         return None
     quote = forward_of(message, text)
     if quote is not None:  # its words, and whom they address, are not the sender's own
@@ -121,7 +123,7 @@ def _message(message: Json, me: Me, now: int) -> Message | None:
         sender_name=name,
         text=text,
         at=date * 1000 if date > 0 else now,
-        direct=string(chat, "type") == "private",
+        direct=direct,
         addressed=words.mentioned or _answers_us(message, me),
         engages=forum and address.thread != GENERAL,
         from_bot=bot,
@@ -136,7 +138,8 @@ def _edit(message: Json, me: Me) -> Edit | None:
     chat = obj(message, "chat")
     sender, _, _ = _author(message, chat)
     words = words_of(message, me)
-    if words.for_other or message.get("location") is not None:  # a live location moves on
+    for_other = words.for_other and string(chat, "type") != "private"
+    if for_other or message.get("location") is not None:  # a live location moves on
         return None
     of = _identity(me, chat, integer(message, "message_id"))
     edited = maybe_integer(message, "edit_date") or 0

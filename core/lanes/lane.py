@@ -34,6 +34,9 @@ class Hold(StrEnum):
     ALL_SPENT = "all spent"
 
 
+PAUSES = frozenset({Hold.LANE, Hold.ENGINE, Hold.ALL})  # what a spent day is not: it is waited out
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -104,3 +107,8 @@ class LaneView:
     paused: tuple[Hold, ...]
     place: int  # in the line of lanes that wait for a slot, from 1; 0: not in it
     engine_pause: EnginePause | None = None  # its engine's, if that is paused
+
+    @property
+    def halted(self) -> bool:
+        """Whether a pause holds it; who has spent what a day allows only waits."""
+        return not PAUSES.isdisjoint(self.paused)

@@ -139,6 +139,11 @@ def turn_result(turn: int, at: int, answer: str, error: str) -> Row:
     return "turn.result", {"id": turn, "at": at, "answer": answer, "error": error}
 
 
+def turn_failed(turn: int, error: str) -> Row:
+    """Why a turn that had no result of its own has failed, if the rules said that it has."""
+    return "turn.failed", {"id": turn, "error": error}
+
+
 def turn_ended(turn: int, at: int) -> Row:
     """When it was over, for a turn that had no result of its own."""
     return "turn.ended", {"id": turn, "at": at}

@@ -14,11 +14,10 @@ from typing import Any
 
 from core.cards import visible
 from core.lane_ids import LOCAL
-from core.lanes import LaneView, Phase
 from core.store import reads, threads
 from core.store.records import ApprovalRow, LaneRow, TurnRow
 from core.turns import Kind, Turn
-from gateway.reports import delivery_of_turn, instant
+from gateway.reports import delivery_of_turn, instant, state_of
 from gateway.web.naming import name_of, straight
 from gateway.web.site import Site
 from gateway.web.theirs import Belonging
@@ -82,7 +81,7 @@ class _Making:
             "named": bool(row.title),
             "channel": row.address.channel,
             "local": local,
-            "state": _state(row, view),
+            "state": state_of(view, halted=row.paused),
             "paused": [hold.value for hold in view.paused] if view else ["lane"] * row.paused,
             "turn": main.id if main else None,
             "label": straight(main.label) if main else "",
@@ -150,13 +149,3 @@ class _Making:
 
 
 THREAD = "chat-"  # how names of threads begin that the page gave
-
-
-def _state(row: LaneRow, view: LaneView | None) -> str:
-    if view is not None and view.phase is not None:
-        return view.phase.value
-    if row.paused or (view is not None and view.paused):
-        return "paused"
-    if view is None:
-        return "idle"
-    return "waiting" if view.waiting else Phase.RUNNING.value  # only a side answer runs

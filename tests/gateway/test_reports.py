@@ -11,6 +11,7 @@ import pytest
 
 from core.clock import SystemClock
 from core.items import Item
+from core.lanes import Hold, LaneView
 from core.messages import Address, Part
 from core.people import Lists, People, Role
 from core.store import glance, reads, rows
@@ -24,7 +25,7 @@ from core.store.records import (
     PersonRow,
 )
 from core.store.store import Store
-from core.turns import Kind, Origin, Status, Turn
+from core.turns import Kind, LaneFacts, Origin, Status, Turn
 from gateway import reports
 
 LANES = 50
@@ -76,7 +77,7 @@ async def test_a_listing_is_a_handful_of_queries_however_long_it_is(tmp_path: Pa
         assert {row["text"] for row in listed} == {"first\n\nsecond"}
         assert len(await reports.turns(counting, "lane-7")) == 1
         assert len(await reports.lanes(counting, "demo", None)) == LANES
-        assert counting.asked.total() <= 10
+        assert counting.asked.total() <= 11
 
 
 async def test_a_lane_whose_chat_moved_is_found_by_where_it_lives_and_by_its_id(
@@ -133,6 +134,40 @@ async def test_while_the_gateway_is_down_a_lane_with_an_open_turn_is_not_idle(
         await turn(store, "main", status)
         (row,) = await reports.lanes(store, "demo", None)
         assert (row["state"], row["waiting"]) == (state, int(status is Status.WAITING))
+
+
+@pytest.mark.parametrize(
+    ("scope", "state"),
+    [("all", "paused"), ("engine:demo", "paused"), ("engine:acp", "idle"), ("", "idle")],
+)
+async def test_a_lane_in_which_nothing_starts_is_paused_as_its_status_says(
+    tmp_path: Path, scope: str, state: str
+) -> None:
+    async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
+        await new_lane(store, "main")
+        if scope:
+            await store.save(rows.pause(scope, "an admin wished it", 1))
+        (row,) = await reports.lanes(store, "demo", None)
+        assert row["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("held", "state"),
+    [
+        ((), "waiting"),
+        ((Hold.PERSON_SPENT,), "waiting"),
+        ((Hold.ALL_SPENT,), "waiting"),
+        ((Hold.LANE,), "paused"),
+        ((Hold.ENGINE,), "paused"),
+        ((Hold.ALL, Hold.ALL_SPENT), "paused"),
+    ],
+)
+def test_who_has_spent_the_day_waits_and_only_a_pause_is_called_one(
+    held: tuple[Hold, ...], state: str
+) -> None:
+    told = Turn(1, "main", "local:ana", Origin.PERSON, Kind.MAIN, 1)
+    view = LaneView("main", LaneFacts(), None, None, (), (told,), (), held, 0)
+    assert reports.state_of(view, halted=False) == state
 
 
 async def test_who_was_let_in_is_seen_beside_a_running_gateway(tmp_path: Path) -> None:

@@ -102,7 +102,25 @@ async def test_a_prompt_that_never_left_is_tried_again_and_then_given_up(tmp_pat
         assert "could not be reached" in scene.texts()[0]
         assert "connection refused" in scene.texts()[0]
         assert await scene.statuses() == ["failed"]
+        assert [turn.error for turn in await scene.turns()] == ["connection refused"]
         assert len(scene.engine.runs) == 3
+
+
+async def test_a_turn_whose_every_start_dies_with_the_process_has_failed_and_says_why(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("hello")
+        await scene.engine.started()
+        await scene.crash()
+    for _ in range(2):
+        async with Scene(tmp_path) as scene:
+            await scene.engine.started()
+            await scene.crash()
+    async with Scene(tmp_path) as scene:
+        await scene.until(lambda: any("could not be reached" in text for text in scene.texts()))
+        (turn,) = await scene.turns()
+        assert (turn.status.value, turn.error) == ("failed", "the agent could not be reached")
 
 
 async def test_the_second_of_two_turns_goes_on_with_the_session_of_the_first(

@@ -37,6 +37,10 @@ UPDATE turns SET ended_at = :at, answer = :answer, error = :error WHERE id = :id
 -- phase: 43
 UPDATE turns SET ended_at = coalesce(ended_at, :at) WHERE id = :id;
 
+-- name: turn.failed
+-- phase: 43
+UPDATE turns SET error = :error WHERE id = :id AND status = 'failed';
+
 -- name: turn.usage
 -- phase: 40
 -- key: id

@@ -134,6 +134,15 @@ class TestAddressed:
     def test_a_command_with_another_bots_name_is_not_for_us(self, entities: Any) -> None:
         assert read(update(TALK, text="/stop@other_bot", entities=entities), ME, NOW) is None
 
+    def test_in_a_direct_chat_it_is_text_since_no_other_bot_is_there(self) -> None:
+        got = message(text="/stop@other_bot")
+        assert (got.direct, got.text) == (True, "/stop@other_bot")
+
+    def test_an_edit_of_it_is_read_there_as_well(self) -> None:
+        found = read(update(kind="edited_message", text="/stop@other_bot"), ME, NOW)
+        assert isinstance(found, Edit)
+        assert found.text == "/stop@other_bot"
+
     def test_a_path_with_an_at_sign_is_text(self) -> None:
         assert message(text="/etc@home is odd").text == "/etc@home is odd"
 
