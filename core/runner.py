@@ -25,6 +25,7 @@ from core.guard import guarded
 from core.items import Item
 from core.lane_ids import channel_of
 from core.lanes import Lanes, LaneView
+from core.leftovers import shown_for
 from core.lifting import lift
 from core.notices import Notices
 from core.preparing import Defaults
@@ -339,7 +340,7 @@ class Runner:
         deliveries = [replace(delivery, state=DeliveryState.PENDING) for delivery in held]
         self._sources.update(state.sources)
         outbox = self._life.outbox
-        outbox.adopt([*state.previews.values(), *await outbox.shown_for(deliveries)])
+        outbox.adopt([*state.previews.values(), *await shown_for(self._store, deliveries)])
         step = Restoring(self, replace(state, released=tuple(deliveries)))
         await self._store.commit(Unit(None, step.decide, step.undo, step.done))
         return len(state.turns), len(deliveries)
