@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from channels.markup.parsing import STOPS
 from channels.markup.reading import read
 from channels.markup.split import split_styled
 from channels.markup.styled import Kind, Span, Styled, shows
@@ -25,10 +26,10 @@ _SIGNS = {Kind.BOLD: "**", Kind.STRIKE: "~~"}
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+\-.#]{1,40}")
 
 _SPECIAL = re.compile(
-    r"""
-    (?P<address>https?://[^\s\x00-\x1f\x7f<>`|\\\[\]]+)
-    | (?P<kept><t:-?\d{1,17}(?::[tTdDfFRsS])?> | <a?:\w{2,32}:\d{1,20}>)
-    | (?P<ping>@(?=everyone|here) | <(?=[@\#] | id: | /[^<>\n]{1,99}:\d))
+    rf"""
+    (?P<address>https?://[^\s\x00-\x1f\x7f<>`|\\\[\]{STOPS}]+)
+    | (?P<kept><t:-?\d{{1,17}}(?::[tTdDfFRsS])?> | <a?:\w{{2,32}}:\d{{1,20}}>)
+    | (?P<ping>@(?=everyone|here) | <(?=[@\#] | id: | /[^<>\n]{{1,99}}:\d))
     | (?P<escaped>[\\*`_] | ~+ | \|\|+ | \](?=\())
     """,
     re.VERBOSE,

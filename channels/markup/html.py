@@ -12,7 +12,7 @@ import re
 from html import escape
 from typing import Any
 
-from channels.markup.parsing import events, keep_addresses, named
+from channels.markup.parsing import events, keep_meaning, named
 from core.messages import clean
 
 DEEPEST = 24  # blocks inside one another; deeper ones are shown as if they were one
@@ -35,7 +35,7 @@ _AROUND = ".,;:!?'*~"  # what follows an address belongs to the sentence around 
 
 def render(markdown: str) -> str:
     """HTML of one message. Never raises; empty where nothing was written."""
-    source = keep_addresses(clean(markdown).replace("\r\n", "\n").replace("\r", "\n"))
+    source = keep_meaning(clean(markdown).replace("\r\n", "\n").replace("\r", "\n"))
     return _Writer().write(source)
 
 

@@ -1,4 +1,4 @@
-"""The Markdown parser, pulldown-cmark, which takes linear time; and addresses written as they are.
+"""The Markdown parser, pulldown-cmark, which takes linear time; and what people mean by Markdown.
 
 Pure. Knows no platform.
 """
@@ -6,6 +6,7 @@ Pure. Knows no platform.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +28,8 @@ def events(source: str) -> Iterator[Event]:
             yield event, None, at["start"], at["end"]
         else:
             ((name, data),) = event.items()
+            if name == "Text" and isinstance(data, str):
+                data = data.replace("\ufdd0", "")
             yield name, data, at["start"], at["end"]
 
 
@@ -38,63 +41,120 @@ def named(data: Any) -> tuple[str, Any]:
     return name, detail
 
 
-# Addresses written as they are ------------------------------------------------------------
+# What Markdown takes for something else than it was written for ----------------------------
 
-_ADDRESS = re.compile(rb"https?://[^\x00-\x20\x7f<>`\"|\\\[\]]+")
+STOPS = "。，、；：！？…（）「」『』【】《》〈〉“”„‘’«»"  # end an address that they touch
+_SCRIPTS = (  # written without spaces between words, or with endings on them
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
+    "\u3131-\u318e\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_MEANT = re.compile(
+    rf"""
+    (?P<define>
+        ^(?:[ >]|[-*+][ ]|[0-9]{{1,9}}[.)][ ])*
+        \[(?P<label>[^\]\[\n]{{1,200}})\]:[ \t]*(?=\S)
+    )
+    | (?P<address>https?://[^\x00-\x20\x7f<>`"|\\\[\]{STOPS}]+)
+    | (?P<power>(?<=[0-9])\*{{1,2}}(?=[0-9]))
+    | (?P<close>(?<=[^\w\s*\\])\*{{1,3}}(?=[{_SCRIPTS}]) | (?<=[{STOPS}])\*{{1,3}}(?=\w))
+    | (?P<open>(?<=[{_SCRIPTS}])\*{{1,3}}(?=[^\w\s*]) | (?<=\w)\*{{1,3}}(?=[{STOPS}]))
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
 _KEPT = frozenset({"Link", "Image", "CodeBlock", "HtmlBlock"})
+# No character at all. Written like this it counts as punctuation, which a star may stand beside.
+_BESIDE = "&#xfdd0;"
 
 
-def keep_addresses(source: str) -> str:
-    """Put bare addresses that hold ``_``, ``*`` or ``~`` into angle brackets.
+def keep_meaning(source: str) -> str:
+    """The source with what people mean, where the letter of Markdown says something else.
 
-    Markdown would take these signs for emphasis, and a link to ``/_next_/`` would be broken.
+    Addresses that hold ``_``, ``*`` or ``~`` are put into angle brackets: a link to ``/_next_/``
+    would be emphasis. A star between numbers multiplies. Where words have no spaces between them,
+    stars beside a mark of punctuation open and close all the same. An address that is given a
+    name which nothing uses (``[1]: https://…``) is text, and not left out.
     """
-    raw = source.encode()
-    found = [at for at in _ADDRESS.finditer(raw) if set(at[0]) & set(b"_*~")]
-    if not found:
+    if not _MEANT.search(source):
         return source
-    parts: list[bytes] = []
+    parts: list[str] = []
     done = 0
-    for start, stop in _outside(found, _kept(source)):
-        stop = _trimmed(raw, start, stop)
-        if set(raw[start:stop]) & set(b"_*~") and raw[start - 1 : start] != b"\\":
-            parts += [raw[done:start], b"<", raw[start:stop], b">"]
-            done = stop
-    return b"".join([*parts, raw[done:]]).decode()
+    names = _names(source)
+    defined = -1  # where the address of a name that is used begins
+    for at in _outside(source, _kept(source)):
+        start, stop = at.span()
+        text = at[0]
+        match at.lastgroup:
+            case "define":
+                if names[at["label"].casefold()] > 1:
+                    defined = stop
+                else:
+                    text = text.replace("[", "\\[", 1)
+            case "address":
+                stop = stop if start == defined else _trimmed(source, start, stop)
+                text = source[start:stop]
+                if set(text) & set("_*~") and source[start - 1 : start] != "\\":
+                    text = f"<{text}>"
+            case "power":
+                text = "\\*" * len(text)
+            case "close":
+                text += _BESIDE
+            case "open":
+                text = _BESIDE + text
+        parts += [source[done:start], text]
+        done = stop
+    return "".join([*parts, source[done:]])
+
+
+def _names(source: str) -> Counter[str]:
+    """How often each text stands in square brackets."""
+    return Counter(name.casefold() for name in re.findall(r"\[([^\]\[\n]{1,200})\]", source))
 
 
 def _kept(source: str) -> list[tuple[int, int]]:
-    """Where an address already is a link, or is code."""
+    """Where something already is a link, or is code; in signs."""
     ranges: list[tuple[int, int]] = []
     for name, data, start, stop in events(source):
         kept = name in ("Code", "InlineHtml") or (name == "Start" and named(data)[0] in _KEPT)
         if kept and (not ranges or start >= ranges[-1][1]):
             ranges.append((start, stop))
-    return ranges
+    return ranges if source.isascii() else list(_in_signs(source.encode(), ranges))
 
 
-def _outside(
-    found: list[re.Match[bytes]], kept: list[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    nth = 0
-    for at in found:
-        while nth < len(kept) and kept[nth][1] <= at.start():
+def _in_signs(raw: bytes, ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    done = signs = 0
+    for start, stop in ranges:
+        first = signs + len(raw[done:start].decode(errors="ignore"))
+        signs = first + len(raw[start:stop].decode(errors="ignore"))
+        done = stop
+        yield first, signs
+
+
+def _outside(source: str, kept: list[tuple[int, int]]) -> Iterator[re.Match[str]]:
+    """What is found, but for what is kept; an address may hold what stands after it."""
+    at = nth = 0
+    while found := _MEANT.search(source, at):
+        while nth < len(kept) and kept[nth][1] <= found.start():
             nth += 1
-        if nth == len(kept) or kept[nth][0] >= at.end():
-            yield at.span()
+        if nth < len(kept) and kept[nth][0] < found.end():
+            at = max(kept[nth][1], found.start() + 1)
+            continue
+        yield found
+        at = found.end()
+        if found.lastgroup == "address":
+            at = _trimmed(source, found.start(), at)
 
 
-def _trimmed(raw: bytes, start: int, stop: int) -> int:
+def _trimmed(source: str, start: int, stop: int) -> int:
     """Without what belongs to the sentence around it."""
-    before = raw[start - 1 : start]
-    spare = raw.count(b")", start, stop) - raw.count(b"(", start, stop)
+    before = source[start - 1 : start]
+    spare = source.count(")", start, stop) - source.count("(", start, stop)
     while stop > start:
-        match raw[stop - 1 : stop]:
-            case b")" if spare > 0:
+        match source[stop - 1]:
+            case ")" if spare > 0:
                 spare -= 1
-            case b"_" if before == b"_":
+            case "_" if before == "_":
                 pass
-            case b"." | b"," | b";" | b":" | b"!" | b"?" | b"'" | b"*" | b"~":
+            case "." | "," | ";" | ":" | "!" | "?" | "'" | "*" | "~":
                 pass
             case _:
                 break

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from channels.markup.parsing import events, keep_addresses, named
+from channels.markup.parsing import events, keep_meaning, named
 from channels.markup.styled import INLINE, Kind, Span, Styled, ordered
 from channels.markup.tables import Table
 from core.messages import clean
@@ -34,8 +34,13 @@ def read(
     without, a heading is bold, and a list is its text. A link to an address of more than
     ``longest`` signs stands in the text instead.
     """
-    source = keep_addresses(clean(markdown).replace("\r\n", "\n").replace("\r", "\n"))
+    source = keep_meaning(clean(markdown).replace("\r\n", "\n").replace("\r", "\n"))
     return _Reader(source.encode(), blocks, longest).read(source)
+
+
+def _target(written: str) -> str:
+    """A link's address, in which a blank (in angle brackets Markdown has them) is encoded."""
+    return written.replace(" ", "%20") if written[:4].lower() == "http" else written
 
 
 class _Reader:
@@ -109,6 +114,14 @@ class _Reader:
             self._quoted = self._size
         self._inside, self._fresh = True, False
 
+    def _begin_drawn(self, start: int) -> None:
+        """Start what stands in columns: all its lines at the edge, none beside a marker."""
+        beside = self._fresh and self._size > 0 and not self._chunks[-1].endswith("\n")
+        self._begin(start, "")
+        self._end_item()
+        if beside:
+            self._write("\n")
+
     def _finish(self, stop: int) -> None:
         while stop and self._source[stop - 1 : stop] == b"\n":
             stop -= 1
@@ -118,17 +131,17 @@ class _Reader:
     # Blocks -----------------------------------------------------------------------------
 
     def _start(self, tag: str, detail: Any, start: int) -> None:
-        if tag in _LEAVES:
+        if tag in ("CodeBlock", "Table"):
+            self._begin_drawn(start)
+        elif tag in _LEAVES:
             self._begin(start)
         match tag:
             case "Heading":
                 self._open_heading(int(detail["level"][1:]))
             case "CodeBlock":
-                self._end_item()
                 info = detail["Fenced"] if isinstance(detail, dict) else ""
                 self._code, self._code_at = (info.split() or [""])[0][:64], self._size
             case "Table":
-                self._end_item()
                 self._table = Table(len(detail))
             case "BlockQuote":
                 self._quotes += 1
@@ -140,7 +153,7 @@ class _Reader:
                 self._item(start)
             case "Link" | "Image":
                 self._inline(start)
-                target = "" if detail["link_type"] == "Email" else detail["dest_url"]
+                target = "" if detail["link_type"] == "Email" else _target(detail["dest_url"])
                 self._links.append((self._size, target))
             case _ if tag in _FORMATS:
                 self._inline(start)
@@ -152,6 +165,8 @@ class _Reader:
                 self._close_heading()
             case "CodeBlock":
                 self._end_code()
+            case "HtmlBlock":
+                self._trim_line()
             case "Table":
                 self._end_table()
             case "BlockQuote":
@@ -211,10 +226,14 @@ class _Reader:
         elif heading[0] < self._size:
             self._spans.append(Span(Kind.HEADING, heading[0], self._size, level=heading[1]))
 
-    def _end_code(self) -> None:
-        if self._size > self._code_at and self._chunks[-1].endswith("\n"):
+    def _trim_line(self) -> None:
+        if self._chunks and self._chunks[-1].endswith("\n"):
             self._chunks[-1] = self._chunks[-1][:-1]
             self._size -= 1
+
+    def _end_code(self) -> None:
+        if self._size > self._code_at:
+            self._trim_line()
         self._mark(Kind.PRE, self._code_at, self._code or "")
         self._code = None
 
@@ -327,7 +346,7 @@ class _Reader:
             case "Start", "TableCell":
                 table.cell()
             case "Start", "Link" | "Image":
-                target = detail["dest_url"]
+                target = _target(detail["dest_url"])
                 table.link(target if self._opens(target) else "")
             case "End", "Link" | "Image":
                 table.end_link()

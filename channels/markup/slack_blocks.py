@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from channels.markup.parsing import STOPS
 from channels.markup.styled import Kind, Span, Styled
 from channels.markup.writing import APART, Piece, pieces
 
@@ -17,9 +18,8 @@ Element = dict[str, Any]
 
 _STYLES = {Kind.BOLD: "bold", Kind.ITALIC: "italic", Kind.STRIKE: "strike", Kind.CODE: "code"}
 _DEEPEST = 8  # Slack indents no further
-_ADDRESS = re.compile(
-    r"https?://[^\s\0-\x1f<>`\"|\\\[\]]*[^\s\0-\x1f<>`\"|\\\[\].,;:!?'*_~()]", re.IGNORECASE
-)
+_NO_ADDRESS = rf"\s\0-\x1f<>`\"|\\\[\]{STOPS}"
+_ADDRESS = re.compile(rf"https?://[^{_NO_ADDRESS}]*[^{_NO_ADDRESS}.,;:!?'*_~()]", re.IGNORECASE)
 _ENTITY = re.compile(r"<(?=[!@#])")
 _INDENTED = re.compile(r"\n +")
 _LANGUAGE = re.compile(
@@ -73,6 +73,8 @@ class _Builder:
                 self._finish()
             elif span is not self._span:
                 span = None  # an item that goes on from the message before
+            if span and span.detail == "0. ":  # Slack counts from one
+                span, text = None, piece.text
         if span is not self._span:
             self._finish()
             self._span, self._kind = span, span.kind if span else None

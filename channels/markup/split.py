@@ -16,6 +16,7 @@ from channels.markup.styled import ALONE, Kind, Span, Styled
 
 _SEPARATORS = ("\n\n", "\n", " ")
 _JOINER = "\u200d"
+_SIGN = 64  # no sign is made of more
 
 
 class Ruler:
@@ -54,7 +55,7 @@ def best_cut(text: str, start: int, stop: int) -> int:
 
 def _between_signs(text: str, start: int, stop: int) -> int:
     at = stop
-    while at > max(start + 1, stop - 64) and _joined(text, at, start):
+    while at > max(start + 1, stop - _SIGN) and _joined(text, at, start):
         at -= 1
     return stop if _joined(text, at, start) else at
 
@@ -66,10 +67,13 @@ def _joined(text: str, at: int, start: int) -> bool:
         return True
     if _is_flag(after) and _is_flag(before):
         first = at
-        while first > max(start, at - 64) and _is_flag(text[first - 1]):
+        while first > max(start, at - _SIGN) and _is_flag(text[first - 1]):
             first -= 1
         return (at - first) % 2 == 1
-    return unicodedata.combining(after) > 0 or "\ufe00" <= after <= "\ufe0f"
+    if "\u1160" <= after <= "\u11ff":  # the later letters of a Korean syllable
+        return "\u1100" <= before <= "\u11ff"
+    # Marks of every kind (those that choose a variant too), and the letters of a flag's region.
+    return unicodedata.category(after)[0] == "M" or "\U000e0020" <= after <= "\U000e007f"
 
 
 def _is_flag(sign: str) -> bool:

@@ -64,6 +64,17 @@ def width(text: str) -> int:
     """Columns that a text takes in a monospaced font."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
-    joined = sum(unicodedata.combining(sign) > 0 or sign in "\u200d\ufe0f" for sign in text)
-    return len(text) + wide - joined
+    total, joined, before = 0, False, 0
+    for sign in text:
+        if sign == "\ufe0f" and before == 1:
+            total += 1  # shown as a picture, which is wide
+        elif joined or ("\U0001f3fb" <= sign <= "\U0001f3ff" and before == 2):
+            pass  # part of the picture before it
+        elif unicodedata.category(sign) not in _NO_WIDTH:
+            before = 1 + (unicodedata.east_asian_width(sign) in "WF")
+            total += before
+        joined = sign == "\u200d" and before == 2
+    return total
+
+
+_NO_WIDTH = frozenset({"Mn", "Me", "Cf"})

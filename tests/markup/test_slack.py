@@ -222,6 +222,11 @@ class TestParts:
         assert len(parts) > 2
         assert sum(bool(re.fullmatch(r"row \d+ +\| (x ?){20}", line)) for line in lines) == 200
 
+    def test_a_list_that_begins_with_zero_keeps_its_numbers(self) -> None:
+        first, rest = elements(only("0. zero\n1. one"))
+        assert list(words(first)) == ["0. zero"]
+        assert list(words(rest)) == ["1.", "one"]
+
     def test_a_list_goes_on_with_its_numbers(self) -> None:
         parts = render("\n".join(f"{n}. some words" for n in range(1, 400)), 1000)
         starts = [elements(part)[0] for part in parts]

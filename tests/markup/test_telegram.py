@@ -76,6 +76,39 @@ class TestLinks:
     def test_a_bare_address_is_not_emphasis(self, markdown: str, target: str) -> None:
         assert links(only(markdown)) == [(target, target)]
 
+    @pytest.mark.parametrize(
+        ("markdown", "target"),
+        [
+            ("见https://example.org/a_b。下一句", "https://example.org/a_b"),
+            ("（https://example.org/c_d_）", "https://example.org/c_d_"),
+            ("“https://example.org/a_b_c” is it", "https://example.org/a_b_c"),
+        ],
+    )
+    def test_a_bare_address_ends_before_punctuation_of_any_script(
+        self, markdown: str, target: str
+    ) -> None:
+        assert links(only(markdown)) == [(target, target)]
+
+    def test_an_address_given_apart_is_that_of_its_link(self) -> None:
+        part = only("[one][1] and [two]\n\n[1]: https://e.org/_a_\n[two]: https://e.org/b*c*")
+        assert links(part) == [("one", "https://e.org/_a_"), ("two", "https://e.org/b*c*")]
+        assert part.text == "one and two"
+
+    @pytest.mark.parametrize(
+        "markdown",
+        [
+            "Sources:\n\n[1]: https://a.example/x\n[2]: https://b.example\n\nend",
+            "> [1]: https://a.example/x",
+            "[^1]: https://a.example/_x_",
+        ],
+    )
+    def test_an_address_given_apart_that_nothing_uses_is_not_left_out(self, markdown: str) -> None:
+        assert only(markdown).text == markdown.removeprefix("> ")
+
+    def test_a_target_with_blanks_is_one(self) -> None:
+        part = only("[a b](<https://example.org/a b_c>)")
+        assert links(part) == [("a b", "https://example.org/a%20b_c")]
+
     def test_a_bare_address_in_code_stays_code(self) -> None:
         assert only("`https://example.org/_a_`").text == "https://example.org/_a_"
 
@@ -111,6 +144,33 @@ class TestEmphasis:
         assert covered(part, "italic") == ["really"]
         assert kinds(part) == {"italic"}
 
+    @pytest.mark.parametrize(
+        ("markdown", "text", "bold"),
+        [
+            ("**重要：**请看和**“引用”**内", "重要：请看和“引用”内", ["重要：", "“引用”"]),
+            ("これは**「重要」**です。", "これは「重要」です。", ["「重要」"]),
+            ("한국어 **(참고)**는", "한국어 (참고)는", ["(참고)"]),
+            (
+                "**注意：**API 调用**（可选）**OK",
+                "注意：API 调用（可选）OK",
+                ["注意：", "（可选）"],
+            ),
+            ("**A：**B。**C：**D", "A：B。C：D", ["A：", "C："]),
+            ("见**[文](https://e.org/_a_)**后", "见文后", ["文"]),
+        ],
+    )
+    def test_stars_beside_punctuation_mark_words_that_no_spaces_divide(
+        self, markdown: str, text: str, bold: list[str]
+    ) -> None:
+        part = only(markdown)
+        assert part.text == text
+        assert covered(part, "bold") == bold
+
+    def test_a_star_between_numbers_multiplies(self) -> None:
+        part = only("5*3*2 = 30, 2**3**2, `2*3*4` and **10**%")
+        assert part.text == "5*3*2 = 30, 2**3**2, 2*3*4 and 10%"
+        assert covered(part, "bold") == ["10"]
+
     def test_nothing_else_covers_code(self) -> None:
         part = only("**bold `code` bold**")
         assert covered(part, "bold") == ["bold ", " bold"]
@@ -145,6 +205,24 @@ class TestBlocks:
             ["a_b", "12"],
         ]
         assert {row.index("|") for row in rows} == {7}
+
+    def test_signs_of_any_width_stand_in_columns(self) -> None:
+        part = only("| a | b |\n|---|---|\n| 👨‍👩‍👧 | x |\n| 👍🏽 | y |\n| ❤️ | z |\n| नमस्ते | w |")
+        assert part.text.splitlines()[2:] == ["👨‍👩‍👧   | x", "👍🏽   | y", "❤️   | z", "नमस्ते | w"]
+
+    @pytest.mark.parametrize("before", ["- item\n\n  ", "- "])
+    def test_a_table_in_a_list_stands_in_columns(self, before: str) -> None:
+        part = only(f"{before}| aa | b |\n  |---|---|\n  | 1 | 2 |\n- more")
+        assert part.text.endswith("\naa | b\n---+--\n1  | 2\n• more")
+        assert covered(part, "pre") == ["aa | b\n---+--\n1  | 2"]
+
+    def test_code_in_a_list_is_not_indented_on_its_first_line(self) -> None:
+        assert only("1. one\n   ```\n   x\n   y\n   ```").text == "1. one\nx\ny"
+        assert only("- ```\n  x\n  y\n  ```\n- b").text == "• \nx\ny\n• b"
+
+    def test_html_is_text_with_its_own_lines(self) -> None:
+        markdown = "<div>\n**a**\n\n</div>\n\nb"
+        assert only(markdown).text == markdown
 
     def test_links_of_a_table_follow_it(self) -> None:
         part = only("| a | b |\n|---|---|\n| [x](https://example.org) | 東京 |\n\nafter")
@@ -240,6 +318,22 @@ class TestParts:
             assert len(part.text) % len(family) == 0
         for part in render("\U0001f1e9\U0001f1ea" * 1500, 1001):
             assert len(part.text) % 2 == 0
+
+    @pytest.mark.parametrize(
+        "sign",
+        [
+            "1\ufe0f\u20e3",
+            "ที่",
+            "நி",
+            "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+            "葛\U000e0100",
+            "\u1112\u1161\u11ab",
+        ],
+        ids=ascii,
+    )
+    def test_nor_are_those_with_marks_of_their_own(self, sign: str) -> None:
+        parts = [part.text for limit in range(98, 102) for part in render(sign * 200, limit)]
+        assert {part.replace(sign, "") for part in parts} == {""}
 
     @pytest.mark.parametrize(
         "markdown",
