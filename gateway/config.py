@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 _HOME = "LANEWAY_HOME"
+NO_HOME = f"{_HOME} is a folder that cannot be looked into:"
 ADDING = frozenset({"admins", "members", "places", "bots", "admin_emails", "member_emails"})
 
 
@@ -130,7 +131,12 @@ def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[
     here = cwd / ".env"
     _add(given, here, Source.FOLDER, problems)
     home = home_of(given)
-    if os.path.isfile(home):
+    if not _reachable(home):
+        problems.append(
+            f"{NO_HOME} {home}: it belongs to somebody else, or its mode keeps everybody out."
+            " Run laneway as the user to whom it belongs, or set another folder"
+        )
+    elif os.path.isfile(home):
         problems.append(f"{_HOME} must be a folder: {home} is a file")
     elif home / ".env" != here:
         before = _HOME in given
@@ -144,6 +150,17 @@ def read(environ: Mapping[str, str], cwd: Path) -> tuple[dict[str, Given], list[
                 " set it in the environment instead"
             )
     return given, problems
+
+
+def _reachable(home: Path) -> bool:
+    """Whether it is not there yet, or can be looked into."""
+    try:
+        os.stat(home)
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    return not os.path.isdir(home) or os.access(home, os.R_OK | os.X_OK)
 
 
 def home_of(given: Mapping[str, Given]) -> Path:

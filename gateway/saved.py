@@ -6,6 +6,7 @@ and is named; nothing that was saved ever stops a start. It must not know what a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,7 +88,7 @@ def look(environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> L
     # saved, and nothing that is written makes a home that cannot be named.
     home = home_of(said.given)
     stored: Mapping[str, SettingRow] = {}
-    if (home / DATABASE).is_file():
+    if os.path.isfile(home / DATABASE):  # false as well where nothing in it may be looked at
         try:
             stored = glance.settings(home / DATABASE)
         except StoreError:

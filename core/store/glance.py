@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.store.errors import StoreError
+from core.store import integrity
+from core.store.errors import StoreError, curable
 from core.store.integrity import untouched
 from core.store.queries import queries
 from core.store.records import SettingRow
@@ -22,6 +23,14 @@ class Open:
 
     turns: int = 0
     deliveries: int = 0
+
+
+def whole(path: Path) -> bool:
+    """As ``integrity.check``; raises StoreError for all that keeps it from being read."""
+    try:
+        return integrity.check(path)
+    except sqlite3.Error as fault:
+        raise StoreError(f"cannot read the database {path}: {curable(fault) or fault}") from fault
 
 
 def roles(path: Path) -> Mapping[str, str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import tempfile
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from channels import registry
@@ -19,27 +19,27 @@ from core.engines.base import Engine, Finding
 from core.engines.processes import NoLedger
 from core.lane_ids import LOCAL
 from core.people import Role
-from core.store import glance, integrity
+from core.store import glance
 from core.store.errors import StoreError
 from core.wording import count
 from gateway import saved
 from gateway.channel_parts import wanted_channels
 from gateway.cli.border import as_json, harmless
+from gateway.cli.doctor_home import living
 from gateway.cli.doctor_signin import key_file, signing_in
-from gateway.config import BadSettings, Settings
+from gateway.config import NO_HOME, BadSettings, Settings
 from gateway.engine_parts import hearing, make_engines
 from gateway.paths import DATABASE
 from gateway.saved import Loaded
 from gateway.settings_table import EngineName
-from gateway.socket_path import answers, socket_path
 
 SETTINGS_FIX = "see .env.example for every setting and what it takes; change it where it was set"
+HOME_FIX = "see its owner and mode with: ls -ld FOLDER"
 SAVED_FIX = "open the settings page and enter it anew; it counts as not set until then"
 FIRST_ADMIN = (
     "send /whoami to the bot, which tells your id; then set LANEWAY_ADMINS to it, like "
     "LANEWAY_ADMINS=telegram:700000001, and start again"
 )
-LITTLE_SPACE = 200_000_000  # bytes free below which a disk is called almost full
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,10 +65,10 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _show(findings: Sequence[Finding]) -> None:
-    for finding in findings:
+    for finding, after in zip_longest(findings, findings[1:]):
         words = f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}"
         print(harmless(words))
-        if finding.fix:
+        if finding.fix and (after is None or after.fix != finding.fix):  # once for all of them
             print(harmless(f"      → {finding.fix}"))
     wrong = sum(not finding.ok for finding in findings)
     wants = "wants" if wrong == 1 else "want"
@@ -77,7 +77,10 @@ def _show(findings: Sequence[Finding]) -> None:
 
 def _wrong(problems: Iterable[str]) -> list[Finding]:
     """Settings that a start would refuse."""
-    return [Finding("settings", False, problem, SETTINGS_FIX) for problem in problems]
+    return [
+        Finding("settings", False, one, HOME_FIX if one.startswith(NO_HOME) else SETTINGS_FIX)
+        for one in problems
+    ]
 
 
 def _left_out(loaded: Loaded) -> list[Finding]:
@@ -90,40 +93,11 @@ def _left_out(loaded: Loaded) -> list[Finding]:
 
 
 async def _all(settings: Settings) -> list[Finding]:
-    findings = [*_home(settings.home), *key_file(settings.home), *_prices(settings.home)]
+    findings = [*living(settings), *key_file(settings.home), *_prices(settings.home)]
     findings += [*_waiting(settings), _people(settings), *await signing_in(settings)]
     async for some in _parts(settings):
         findings += some
     return findings
-
-
-def _home(home: Path) -> list[Finding]:
-    """The home, the database in it, the disk it lies on, and whether a gateway runs there."""
-    if not home.exists():
-        return [Finding("home", True, f"{home} is made at the first start")]
-    mode = home.stat().st_mode & 0o777
-    closed = mode & 0o077 == 0
-    found = [
-        Finding("home", closed, f"{home}, mode {mode:o}", "" if closed else f"chmod 700 {home}")
-    ]
-    free = shutil.disk_usage(home).free
-    fix = "" if free > LITTLE_SPACE else "free some space: nothing can be stored on a full disk"
-    found.append(Finding("disk", free > LITTLE_SPACE, f"{free // 1_000_000} MB free", fix))
-    database = home / DATABASE
-    if database.exists():
-        found.append(_database(database))
-    running = answers(socket_path(home))
-    found.append(Finding("gateway", True, "runs" if running else "does not run"))
-    return found
-
-
-def _database(path: Path) -> Finding:
-    try:
-        whole = integrity.check(path)
-    except StoreError as fault:
-        return Finding("database", False, str(fault), "laneway restore FILE puts a backup back")
-    detail = "whole" if whole else "its structure is whole; it is too large to read it all here"
-    return Finding("database", True, f"{path.name} ({path.stat().st_size // 1000} kB) is {detail}")
 
 
 def _prices(home: Path) -> list[Finding]:

@@ -5,6 +5,7 @@ It sends no mail and changes nothing.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,6 +27,8 @@ def key_file(home: Path) -> list[Finding]:
         Keys.there(home)
     except ValueError as fault:
         fix = f"put the right {KEY_FILE} back, from where it is kept apart from backups"
+        if path.is_file() and not os.access(path, os.R_OK):
+            fix = f"give it to the user that laneway runs as, with mode 600; see: ls -l {path}"
         return [Finding("key file", False, str(fault), fix)]
     mode = path.stat().st_mode & 0o777
     closed = mode & 0o077 == 0

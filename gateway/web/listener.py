@@ -20,7 +20,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=256)
     except OSError as fault:
-        reason = fault.strerror or str(fault)
+        # asyncio and socket add the address to it once more.
+        reason = (fault.strerror or str(fault)).partition(" (while")[0]
         raise PortTaken(
             f"cannot listen on {host}:{port} ({reason}). Is another gateway running? "
             "Choose another address with LANEWAY_WEB_HOST and LANEWAY_WEB_PORT."
