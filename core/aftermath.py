@@ -11,16 +11,7 @@ from dataclasses import dataclass, field
 
 from core import engine_words as words
 from core.clock import Clock
-from core.engines.base import (
-    ApprovalAsked,
-    Event,
-    FileMade,
-    Started,
-    SteerSettled,
-    Text,
-    ToolEnded,
-    ToolStarted,
-)
+from core.engines.base import Started
 from core.health import REFUSED, Case, Health
 from core.items import Said
 from core.preparing import Prepared
@@ -94,16 +85,3 @@ class Aftermath:
             told.append(words.LOST)
         notes = [self.telling.note(turn, text) for text in told if text]
         return Said([delivery for note in notes for delivery in note.deliveries])
-
-
-def has_effect(event: Event) -> bool:
-    """Whether what an engine told means that the prompt cannot be handed over once more."""
-    match event:
-        case Text(delta):
-            return bool(delta.strip())
-        case ToolStarted() | ToolEnded() | FileMade() | ApprovalAsked():
-            return True
-        case SteerSettled(taken=taken):
-            return taken
-        case _:
-            return False

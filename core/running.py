@@ -16,19 +16,20 @@ from collections.abc import Coroutine
 from dataclasses import replace
 
 from core import turns
-from core.aftermath import After, Aftermath, has_effect
+from core.aftermath import After, Aftermath
 from core.answer import Answer
-from core.at_work import Work
 from core.budgeting import NotToday, Tightest, hindrance, not_kept
 from core.budgets import Scope
+from core.course import Course
 from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
 from core.guard import fault_of, guarded
 from core.items import Item, Take
 from core.live import Live
+from core.metering import Meter
 from core.patience import Limit, Patience
 from core.preparing import Prepared, Unworkable
-from core.settling import End, Settling, spending, usage_row
+from core.settling import End, Settling
 from core.store import rows
 from core.telling import Remains
 from core.tools import Seat
@@ -40,7 +41,6 @@ from core.wording import INTERNAL_FAULT, NO_RESULT, NOT_STOPPED, TOO_LONG, TOO_S
 log = logging.getLogger("laneway.turn")
 
 RETRY_PAUSE = 1.0  # seconds before the second try to hand a prompt over; the third waits longer
-USAGE_EVERY = 1.0  # seconds between two stored usages of a turn
 STOP_COMES = 5.0  # seconds a turn's end waits for the event of the stop that ended it
 SILENT = base.Failure(base.FailureKind.BROKEN)  # an engine that gave no sign of life
 BACK_STOP = 1.0  # seconds after the grace until an engine that does not end is set aside
@@ -65,14 +65,14 @@ class Running:
         self._group = group
         self._settling = Settling(take, life.telling, life.clock)
         self._aftermath = Aftermath(life.health, self._settling, life.telling, life.clock)
-        self._work: Work | None = None  # what others are told of it; of a side answer nothing
-        self._effects = False  # something was shown or done
-        self._patience = Patience(life.clock, life.limits.idle, life.limits.turn)
+        self._course = Course(
+            life.clock,
+            Answer(life.spill / f"answer-{turn.id}-{self.began_at}.md"),
+            Patience(life.clock, life.limits.idle, life.limits.turn),
+            life.at_work,
+        )
+        self._meter = Meter(turn, take, tightest, life.prices, life.clock)
         self._limit = ""  # words for the time limit that ended it
-        self._answer = Answer(life.spill / f"answer-{turn.id}-{self.began_at}.md")
-        self._first_text_at = 0
-        self._usage: base.Usage | None = None
-        self._usage_saved = -USAGE_EVERY
         self._written: list[rows.Row] = []  # goes with the next commit
         self._go = asyncio.Event()  # the prompt may leave, or the turn is being ended
         self._stop_stored = asyncio.Event()
@@ -83,17 +83,15 @@ class Running:
         self._preparing: asyncio.Timeout | None = None
         self._prepared: Prepared | None = None
         self._run: Run | None = None
-        self._live: Live | None = None
         self._seat: Seat | None = None  # its agent's way to the gateway
-        self._session = self._model = ""  # known once the prompt may leave
+        self._session = ""  # known once the prompt may leave
         self._files = False  # some were sent, or it was told why not
         self._quarantine = ""  # why the session may never be used again
 
     @property
     def ran(self) -> Ran:
-        engine = self._prepared.engine.name if self._prepared else ""
-        usage = self._earlier + self._usage if self._usage else None
-        return Ran(engine, self.began_at, self._first_text_at, usage)
+        first_text_at = self._course.first_text_at
+        return Ran(self._meter.engine, self.began_at, first_text_at, self._meter.used.total)
 
     # What the runner asks for -------------------------------------------------------------
 
@@ -150,49 +148,36 @@ class Running:
         if self._cancelled and end.result is not Result.DONE:
             await self._stop_known()
         await self._life.approvals.cancel(self.turn.id)
-        if self._live:
-            self._live.close()
-        self._answer.close()
+        self._course.close()
+        answer = self._course.answer
+        answer.close()
         shown = self._life.outbox.shows(self.turn.id)
         error = self._limit or end.error
         remains = Remains(
-            self._answer.text,
+            answer.text,
             error,
             shown,
-            self._answer.whole,
+            answer.whole,
             files=self._files,
             # What ended before its prompt left has to be put right first, and says how.
             again=bool(self._session) and error != TOO_LONG,
         )
         after = await self._after(end)
         cap = self._tightest(self.turn)  # when the end is stored it is under none
-        written = (*self._written, *after.rows)
+        written, used = (*self._written, *after.rows), self._meter.used
         if end.unsent or after.again:
-            await self._settling.unsent(
-                self.turn,
-                remains,
-                end,
-                self._session,
-                uncounted=after.uncounted or end.uncounted,
-                written=after.rows,
-                usage=self._usage,
-                earlier=self._earlier,
-            )
+            end = replace(end, uncounted=after.uncounted or end.uncounted)
+            await self._settling.unsent(self.turn, remains, end, self._session, used, after.rows)
             if after.later:
                 self._life.outbox.over(self.turn.id)  # nothing thinks meanwhile
         else:
             remains = replace(remains, besides=after.besides)
-            await self._settling.finish(
-                self.turn, remains, end, self._usage, written, self._earlier
-            )
+            await self._settling.finish(self.turn, remains, end, used, written)
             await self._settling.say(self.turn, after.said)
-            if self._prepared and (told := not_kept(cap, self._prepared.engine, end, self._usage)):
+            if self._prepared and (
+                told := not_kept(cap, self._prepared.engine, end, self._meter.used.run)
+            ):
                 await self._settling.say(self.turn, self._life.telling.note(self.turn, told))
-
-    @property
-    def _earlier(self) -> base.Usage:
-        """What earlier tries of this turn have used."""
-        return self._prepared.earlier if self._prepared else base.Usage()
 
     async def _after(self, end: End) -> After:
         """What follows; of a turn that never came to its engine, nothing does."""
@@ -200,7 +185,7 @@ class Running:
             return After()
         if self._limit == TOO_SILENT and end.result is not Result.DONE:
             end = replace(end, result=Result.FAILED, failure=SILENT)
-        used = self._effects or (self._seat is not None and self._seat.used)
+        used = self._course.effects or (self._seat is not None and self._seat.used)
         harmless = not (used or self._cancelled or self._limit)
         return await self._aftermath.of(
             self.turn, self._prepared, end, self._session, harmless=harmless
@@ -228,12 +213,9 @@ class Running:
             log.exception("turn %d in %s broke", self.turn.id, self.turn.lane)
             self._ended(End(Result.FAILED, INTERNAL_FAULT))
         finally:
-            if self._live:
-                self._live.close()
+            self._course.end()
             if self._seat:
                 self._life.tools.leave(self._seat)
-            if self._work:
-                self._life.at_work.end(self._work)
 
     def _ended(self, end: End) -> None:
         """The first end counts."""
@@ -246,6 +228,7 @@ class Running:
             self._ended(End(Result.CANCELLED))
             return
         engine, model = prepared.engine.name, prepared.request.model
+        self._meter.begin(engine, prepared.earlier)
         keyboard, buttons = self._life.telling.stop_button(self.turn)
         self._written.append(rows.turn_started(self.turn.id, self.began_at, engine, model))
         self._written += buttons if self._life.previews else ()
@@ -253,13 +236,13 @@ class Running:
             self._ended(End(Result.CANCELLED))
             return
         seat = self._seat = self._life.tools.admit(
-            self.turn, engine, prepared.request.folder, self._hold, self._release
+            self.turn, engine, prepared.request.folder, self._course.hold, self._course.release
         )
         cap = self._tightest(self.turn)
         own = cap.left if cap and cap.scope is Scope.TURN else None
         request = replace(prepared.request, toolbox=seat, budget=own)
         self._run = prepared.engine.run(request)
-        live = self._live = Live(
+        live = Live(
             self.turn.id,
             self.turn.lane,
             prepared.direct,
@@ -270,9 +253,9 @@ class Running:
             keyboard,
             self.turn.person,
         )
-        if self.turn.kind is not Kind.SIDE:
-            self._work = self._life.at_work.begin(self.turn, self.began_at)
-        self._patience.begin()
+        main = self.turn.kind is not Kind.SIDE
+        work = self._life.at_work.begin(self.turn, self.began_at) if main else None
+        self._course.begin(live, work)
         beside = [
             self._beside(live.run(), "live view of"),
             self._beside(self._watch(), "limits of"),
@@ -280,7 +263,7 @@ class Running:
         try:
             async with contextlib.aclosing(self._run.events()) as events:
                 async for event in events:
-                    self._patience.heard()
+                    self._course.feed(event, shown=not self._cancelled)
                     await self._on(event, request)
         finally:
             live.close()
@@ -309,21 +292,12 @@ class Running:
             self._preparing = None
 
     async def _on(self, event: base.Event, request: Request) -> None:
-        """One event of the engine."""
-        self._effects = self._effects or has_effect(event)
-        if self._work:
-            self._work.feed(event)
+        """What one event of the engine asks for; what it says is in the turn's course already."""
         match event:
             case base.Started():
                 await self._prompted(event)
-            case base.Text(delta):
-                self._first_text_at = self._first_text_at or self._life.clock.now()
-                self._answer.add(delta)
-                self._feed(event)
-            case base.Thought() | base.ToolStarted() | base.ToolEnded():
-                self._feed(event)
             case base.Usage():
-                await self._used(event)
+                await self._meter.see(event)
             case base.ApprovalAsked():
                 await self._asked(event)
             case base.ApprovalWithdrawn(approval):
@@ -345,19 +319,15 @@ class Running:
                     await self._spent()
                 self._ended(End(result, error, failure=failure))
 
-    def _feed(self, event: base.Event) -> None:
-        if self._live and not self._cancelled:
-            self._live.feed(event)
-
     async def _prompted(self, started: base.Started) -> None:
         """Commit that the prompt leaves now, and wait for the rules' go-ahead."""
         prepared = self._prepared
         assert prepared is not None
         session, model = started.session, started.model
         self._session = session
-        self._model = model or prepared.request.model
+        self._meter.model = model or prepared.request.model
         cap, prices = self._tightest(self.turn), self._life.prices()
-        why = hindrance(self.turn, cap, prepared.engine, prices, self._model)
+        why = hindrance(self.turn, cap, prepared.engine, prices, self._meter.model)
         if why:
             raise Unworkable(why)
         now = self._life.clock.now()
@@ -374,19 +344,6 @@ class Running:
             # The rules refused the prompt, or a stop came first: the engine must not get it.
             await self._run.stop(self._life.limits.grace)
 
-    async def _used(self, usage: base.Usage) -> None:
-        engine = self._prepared.engine.name if self._prepared else ""
-        usage = self._life.prices().priced(engine, self._model, usage)
-        if usage.cost is None and self._usage is not None:
-            usage = replace(usage, cost=self._usage.cost)  # what was spent stays spent
-        self._usage = usage
-        now = self._life.clock.monotonic()
-        # Under a cap nothing more is heard of the engine before it is known whether that is met.
-        if now - self._usage_saved >= USAGE_EVERY or self._tightest(self.turn):
-            self._usage_saved = now
-            row = usage_row(self.turn, self._earlier + usage)
-            await self._take(Item(rows=(row,), spending=spending(self.turn, usage)))
-
     async def _spent(self) -> None:
         """The engine says that the cap is reached, whatever our own sum is."""
         if not self._cancelled:
@@ -399,7 +356,7 @@ class Running:
         assert prepared is not None
 
         def decided(decision: Decision) -> None:
-            self._release()
+            self._course.release()
             if self._cancelled and decision is Decision.ALLOW:  # by a rule, or a moment too late
                 decision = Decision.CANCEL
             if self._run:
@@ -409,25 +366,11 @@ class Running:
             if self._run:
                 self._run.answer(asked.id, Decision.CANCEL)
             return
-        self._hold()
+        self._course.hold()
         request = prepared.request
         await self._life.approvals.ask(
             self.turn, prepared.engine.name, request.approvals, request.folder, asked, decided
         )
-
-    def _hold(self) -> None:
-        """A person is asked: nothing is expected of the engine meanwhile."""
-        if self._patience.pause() and self._live:
-            self._live.hold()
-        if self._work:
-            self._work.asking = True
-
-    def _release(self) -> None:
-        if self._patience.resume():
-            if self._live:
-                self._live.release()
-            if self._work:
-                self._work.asking = False
 
     # Ending and steering it ---------------------------------------------------------------
 
@@ -465,7 +408,7 @@ class Running:
 
     async def _watch(self) -> None:
         """Ends the turn when the engine is silent, or the turn too long."""
-        met = await self._patience.lost()
+        met = await self._course.patience.lost()
         log.warning("turn %d in %s met a time limit: %s", self.turn.id, self.turn.lane, met)
         self._limit = TOO_SILENT if met is Limit.SILENT else TOO_LONG
         limit = turns.StopKind.LIMIT

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from core import turns
 from core.budgets import Spending
@@ -24,7 +24,29 @@ from core.wording import INTERNAL_FAULT, UNREACHED
 
 log = logging.getLogger("laneway.turn")
 
-NOTHING = Usage()
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a turn has used: in its present run, None while the engine tells nothing, and before."""
+
+    run: Usage | None = None
+    earlier: Usage = field(default_factory=Usage)  # by earlier tries
+
+    @property
+    def total(self) -> Usage | None:
+        return None if self.run is None else self.earlier + self.run
+
+    def rows(self, turn: Turn) -> tuple[rows.Row, ...]:
+        total = self.total
+        if total is None:
+            return ()
+        return (rows.usage(turn.id, total.tokens_in, total.tokens_out, total.cost),)
+
+    def spending(self, turn: Turn) -> Spending | None:
+        """What its present run has cost, where that is known."""
+        if self.run is None or self.run.cost is None:
+            return None
+        return Spending(turn.id, turn.lane, turn.person, self.run.cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +76,18 @@ class Settling:
         turn: Turn,
         remains: Remains,
         end: End,
-        usage: Usage | None,
+        used: Used,
         written: Sequence[rows.Row],
-        earlier: Usage = NOTHING,
     ) -> None:
-        """Status, answer, usage and deliveries in one commit; the lane settles after it.
-
-        ``usage`` is of this run, ``earlier`` what earlier tries of the turn have used.
-        """
+        """Status, answer, usage and deliveries in one commit; the lane settles after it."""
         result = rows.turn_result(turn.id, self._clock.now(), remains.text, remains.error)
-        used = (usage_row(turn, earlier + usage),) if usage else ()
         closing = await self._telling.closing(turn, end.result, remains)
         event = turns.Finished(turn.id, turn.lane, end.result, end.error)
         item = Item(
             event=event,
-            rows=[*written, result, *used],
+            rows=[*written, result, *used.rows(turn)],
             closing=closing,
-            spending=spending(turn, usage),
+            spending=used.spending(turn),
         )
         if await self._stored(turn, item):
             return
@@ -87,14 +104,10 @@ class Settling:
         remains: Remains,
         end: End,
         session: str,
-        *,
-        uncounted: bool = False,
-        written: Sequence[rows.Row] = (),
-        usage: Usage | None = None,
-        earlier: Usage = NOTHING,
+        used: Used,
+        written: Sequence[rows.Row],
     ) -> None:
         """The mark *prompted* is taken back; the rules decide whether it is tried again."""
-        used = (usage_row(turn, earlier + usage),) if usage else ()
         taken_back = rows.turn_prompted(turn.id, None, session, "")
         failed = rows.turn_failed(turn.id, remains.error or UNREACHED)
         closing = await self._telling.closing(turn, Result.CANCELLED, remains)
@@ -103,14 +116,14 @@ class Settling:
             """What tells that it was given up takes the preview's place; after a stop we do."""
             return closing(over) if remains.shown and over.stop is not None else Said()
 
-        event = turns.Unsent(turn.id, turn.lane, end.error, uncounted)
+        event = turns.Unsent(turn.id, turn.lane, end.error, end.uncounted)
         await self._stored(
             turn,
             Item(
                 event=event,
-                rows=[taken_back, failed, *written, *used],
+                rows=[taken_back, failed, *written, *used.rows(turn)],
                 closing=after_stop,
-                spending=spending(turn, usage),
+                spending=used.spending(turn),
             ),
         )
 
@@ -146,14 +159,3 @@ class Settling:
         except StoreError as fault:  # the gateway is leaving; the next start settles it
             log.error("turn %d: its end was not stored: %s", turn.id, fault)
         return True
-
-
-def spending(turn: Turn, usage: Usage | None) -> Spending | None:
-    """What its present run has cost, where that is known."""
-    if usage is None or usage.cost is None:
-        return None
-    return Spending(turn.id, turn.lane, turn.person, usage.cost)
-
-
-def usage_row(turn: Turn, usage: Usage) -> rows.Row:
-    return rows.usage(turn.id, usage.tokens_in, usage.tokens_out, usage.cost)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.aftermath import has_effect
+from core.course import has_effect
 from core.engines.acp_hearing import (
     FILES_MOST,
     OPEN_CALLS,
