@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from core import addressing, commands, handing, moving, wording
+from core.accepting import Batch
 from core.addressing import Spoken
 from core.answering import Answering
 from core.arriving import Arriving
@@ -50,16 +51,6 @@ from core.turns import Origin, Turn
 log = logging.getLogger("laneway.intake")
 
 ERROR_MOST = 2000  # characters that are kept of a fault
-
-
-@dataclass(slots=True)
-class Batch:
-    """What one call of ``accept`` works on: items not stored yet, lanes as they will be then."""
-
-    channel: str
-    lanes: dict[Address, LaneRow]
-    new: set[str] = field(default_factory=set)  # ids of lanes that the items make
-    items: list[Item] = field(default_factory=list)
 
 
 class Intake:
@@ -135,12 +126,12 @@ class Intake:
             return
         await self._stopping.first(incoming)
         self._holding.forget()
-        batch = Batch(_channel(incoming[0]), {})
+        batch = Batch(_channel(incoming[0]), self.ground, self._stopping.note_lane)
         with self._marking.accepting(batch.channel, incoming):
             async with self.ground.lock(batch.channel):
                 for one in incoming:
                     await self._alone(one, batch)
-                await self._flush(batch)
+                await batch.flush()
                 self._holding.begin(batch.channel)
 
     async def _alone(self, one: Incoming, batch: Batch) -> None:
@@ -154,7 +145,7 @@ class Intake:
             raise
         except Exception as fault:
             log.exception("set aside %s", one.identity)
-            await self._flush(batch)
+            await batch.flush()
             if await reads.seen(self.ground.store, one.identity):
                 return  # it broke after it was stored, so it has had its effect
             error = clean(f"{type(fault).__name__}: {fault}")[:ERROR_MOST]
@@ -210,23 +201,23 @@ class Intake:
             case Message():
                 await self._message(one, batch)
             case Edit():
-                await self._flush(batch)
+                await batch.flush()
                 await self._editing.edit(one)
             case Press():
-                await self._flush(batch)
+                await batch.flush()
                 await self._press(one)
             case Titled():
                 await self._titled(one, batch)
             case Unreadable():
                 self._unreadable(one, batch)
             case Missed():
-                await self._flush(batch)
+                await batch.flush()
                 await self._missing.missed(one)
-                batch.lanes.pop(self.ground.people.now_at(one.address), None)
+                batch.forget(self.ground.people.now_at(one.address))
             case Moved(identity, channel, old, new):
-                await self._flush(batch)
+                await batch.flush()
                 await moving.moved(self.ground, channel, old, new, identity)
-                batch.lanes.clear()
+                batch.forget_all()
                 self._stopping.forget_lanes()
 
     def _unreadable(self, one: Unreadable, batch: Batch) -> None:
@@ -237,7 +228,7 @@ class Intake:
         log.error("set aside %s: %s", one.identity, one.error)
         now = self.ground.clock.now()
         row = rows.unreadable(one.identity, one.channel, clean(one.raw), clean(one.error), now)
-        batch.items.append(Item(one.identity, rows=(row,)))
+        batch.add(Item(one.identity, rows=(row,)))
 
     async def _message(self, message: Message, batch: Batch) -> None:
         message = replace(message, address=self.ground.people.now_at(message.address))
@@ -248,7 +239,7 @@ class Intake:
         if not person.role:
             await self._stranger(message, spoken, batch)
             return
-        lane = await self._lane(message.address, batch)
+        lane = await batch.lane(message.address)
         bare = self.ground.limits(message.address.channel).bare_commands
         now = self.ground.clock.now()
         for_us = addressing.addressed(message, lane, spoken, bare, now)
@@ -274,9 +265,9 @@ class Intake:
             await self._command(message, lane, person, spoken, batch)
             return
         for piece in (*self._holding.claim(message), message):
-            await self._prompt(piece, await self._lane(message.address, batch), batch)
+            await self._prompt(piece, await batch.lane(message.address), batch)
         if chosen:
-            await self._flush(batch)
+            await batch.flush()
             self._door.say(message, wording.TAKEN_PRESS)
 
     async def _goes_on(self, message: Message, lane: LaneRow | None, spoken: Spoken | None) -> bool:
@@ -296,8 +287,8 @@ class Intake:
         """Silence; but somebody unknown can ask, in a direct message, who they are."""
         if not self._door.stranger(message, spoken):
             return
-        await self._flush(batch)
-        lane = await self._lane(message.address, batch)
+        await batch.flush()
+        lane = await batch.lane(message.address)
         new = lane is None
         lane = lane or self.ground.new_lane(message.address, True, "", message.sender)
         item = await self._answering.pairing(message, lane, new)
@@ -308,45 +299,36 @@ class Intake:
     # Prompts ------------------------------------------------------------------------------
 
     async def _prompt(self, message: Message, lane: LaneRow | None, batch: Batch) -> None:
-        new = lane is None or lane.id in batch.new
+        new = lane is None or batch.makes(lane.id)
         lane = lane or self._new_lane(message)
         told = self._arriving.told(message, lane)
         written = self._arriving.lane_rows(message, lane, new)
-        self._becomes(message, lane, new, batch)
+        batch.becomes(message, lane, new=new)
         if told:
             reply_to = "" if message.press else message.message_id
             notice = self.ground.showing.text(lane.id, told, reply_to=reply_to)
             if self.ground.limits(batch.channel).history:
                 written = (*written, threads.spoken(message, lane.id))
-            batch.items.append(Item(message.identity, rows=written, deliveries=notice))
+            batch.add(Item(message.identity, rows=written, deliveries=notice))
             return
         text = addressing.prompt_text(message.text)
         groups = self._holding.of(lane.id)
         key = groups.key_for(message, self.ground.limits(batch.channel))
         row = self._arriving.row(message, lane, text, key)
         if not key and not groups.entries:
-            batch.items.append(
+            batch.add(
                 self._arriving.arrived(lane, [row], identity=message.identity, written=written)
             )
             return
-        await self._flush(batch)
+        await batch.flush()
         await self._holding.hold(lane, row, written)
-
-    def _becomes(self, message: Message, lane: LaneRow, new: bool, batch: Batch) -> None:
-        """The lane as it is once this message is stored; for what follows in the batch."""
-        if new:
-            batch.new.add(lane.id)
-        engaged = self.ground.clock.now() if message.engages else lane.engaged_at
-        title = lane.title or clean(message.title)
-        after = replace(lane, engaged_at=engaged, person=message.sender, title=title)
-        self._keep(message.address, after, batch)
 
     # Commands -----------------------------------------------------------------------------
 
     async def _command(
         self, message: Message, lane: LaneRow, person: Person, spoken: Spoken, batch: Batch
     ) -> None:
-        await self._flush(batch)
+        await batch.flush()
         await self._holding.close_of(lane.id, message.sender)
         fresh = await reads.lane(self.ground.store, lane.id)
         first = self._stopping.first_found(message.identity)
@@ -354,7 +336,7 @@ class Intake:
             message, fresh or lane, fresh is None, person, spoken, first
         )
         (new,) = await self.ground.take(answered.item)
-        batch.lanes.pop(message.address, None)  # it may have changed
+        batch.forget(message.address)  # it may have changed
         if not new:
             return
         if answered.private:
@@ -400,35 +382,14 @@ class Intake:
         self._pressing.tell(press, wording.STRANGER_PRESS)
 
     async def _titled(self, titled: Titled, batch: Batch) -> None:
-        lane = await self._lane(self.ground.people.now_at(titled.address), batch)
+        lane = await batch.lane(self.ground.people.now_at(titled.address))
         title = clean(titled.title)
         if lane is None:
             self.ground.names.keep(self.ground.people.now_at(titled.address), title)
         elif title and lane.title != title:
             row = rows.lane_setting(lane.id, "title", title)
-            batch.items.append(Item(titled.identity, rows=(row,)))
-            self._keep(lane.address, replace(lane, title=title), batch)
-
-    # Inside -------------------------------------------------------------------------------
-
-    async def _lane(self, address: Address, batch: Batch) -> LaneRow | None:
-        known = batch.lanes.get(address)
-        if known is None:
-            known = await reads.lane_at(self.ground.store, address)
-            if known is not None:
-                self._keep(address, known, batch)
-        return known
-
-    def _keep(self, address: Address, lane: LaneRow, batch: Batch) -> None:
-        batch.lanes[address] = lane
-        self._stopping.note_lane(address, lane)
-
-    async def _flush(self, batch: Batch) -> None:
-        """Store what the batch has made so far."""
-        items, batch.items = batch.items, []
-        batch.new.clear()
-        if items:
-            await self.ground.take(*items)
+            batch.add(Item(titled.identity, rows=(row,)))
+            batch.keep(lane.address, replace(lane, title=title))
 
 
 def _channel(one: Incoming) -> str:
