@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
-from core.when.plan import Cron, Every, Once, Plan, instant_of, to_datetime, to_instant
+from core.when.plan import LAST, Cron, Every, Once, Plan, instant_of, to_datetime, to_instant
 
 EXAMPLES = (
     "every 15m, every day at 09:00, every monday at 18:30, every month on 1 at 08:00, "
@@ -38,10 +38,15 @@ FIELDS = {
     "month": ("1 to 12 or JAN to DEC", "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"),
     "day-of-week": ("0 to 7 or SUN to SAT (0 and 7 are Sunday)", "SUN|MON|TUE|WED|THU|FRI|SAT"),
 }
+STEPS = {"minute": 60, "hour": 24, "day-of-month": 31, "month": 12, "day-of-week": 7}
 
+_MINUTES = r"[0-9*][0-9*,/-]*"
 _TIME = r"(\d{1,2})(?::(\d{2}))?\s*(am|pm)?"
+_CLOCK = r"\d{1,2}(?::\d{2}(?:\s*[ap]m)?|\s*[ap]m)"
 _SPAN = r"-?\d+\s*[a-z]+(?:\s*\d+\s*[a-z]+)*"
 _ZONE = re.compile(r"(?:[a-z_]+/[a-z][a-z0-9_+/-]*|utc|gmt)", re.I)
+_NAME = re.compile(r"[a-z][a-z0-9_+-]{2,}", re.I)  # CET, or a city without its continent
+_STEP = re.compile(r"/([0-9]+)")
 _ISO = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[t ]\s*(\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s*"
     r"(z|[+-]\d{2}:?\d{2})?)?"
@@ -68,11 +73,27 @@ def parse(text: str, zone: tzinfo, now: int) -> Plan:
     for shape, read in _SHAPES:
         if (found := re.fullmatch(shape, said)) is not None:
             return Plan(read(found, zone, now), zone)
+    if (hint := _hint(said)) is not None:
+        raise NotATime(hint)
     if said.startswith(("every ", "each ", "in ", "tomorrow", "today", "daily")):
         raise NotATime(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
     if re.match(r"\d{4}-\d", said):
         raise BadWhen(f"“{words}” is not a date and time. Write it as 2026-12-24 18:00.")
     return Plan(_cron(words), zone)
+
+
+def _hint(said: str) -> str | None:
+    """What is asked back where only half of a time was said."""
+    if re.fullmatch(rf"(?:at\s+)?{_CLOCK}", said):
+        clock = said.removeprefix("at ")
+        return (
+            f"On which day? Say: today at {clock}, tomorrow at {clock}, or: every day at {clock}."
+        )
+    if re.fullmatch(_SPAN, said) and span(said) > 0:
+        return f"Once or again and again? Say: in {said}, or: every {said}."
+    if re.fullmatch(rf"daily|today|tomorrow|(?:every|each)\s+(?:day|weekdays?|{_DAY_NAMES})", said):
+        return f"At what time of the day? Say for example: {said} at 09:00."
+    return None
 
 
 # Zones ------------------------------------------------------------------------------------
@@ -81,9 +102,19 @@ def parse(text: str, zone: tzinfo, now: int) -> Plan:
 def _zone(words: str, zone: tzinfo) -> tuple[str, tzinfo]:
     """What is left when a zone was named at the end, and the zone that counts."""
     rest, _, last = words.rpartition(" ")
-    if not rest or _ZONE.fullmatch(last) is None:
+    before = rest.rstrip(" ,")
+    if not rest or not (_ZONE.fullmatch(last) or (_NAME.fullmatch(last) and _whole(before, words))):
         return words, zone
-    return rest.rstrip(" ,"), named_zone(last)
+    return before, named_zone(last)
+
+
+def _whole(rest: str, words: str) -> bool:
+    """Whether a word alone can be but a zone: what stands before it is a time, with it is none."""
+    if any(re.fullmatch(shape, words.lower()) for shape, _ in _SHAPES):
+        return False
+    fields = rest.split()
+    cron = len(fields) == len(FIELDS) and re.fullmatch(_MINUTES, fields[0]) is not None
+    return cron or any(re.fullmatch(shape, rest.lower()) for shape, _ in _SHAPES)
 
 
 def named_zone(name: str) -> ZoneInfo:
@@ -92,7 +123,9 @@ def named_zone(name: str) -> ZoneInfo:
     found = known.get(name.casefold())
     if found is not None:
         return ZoneInfo(found)
-    near = difflib.get_close_matches(name.casefold(), known, 3)
+    city = f"/{name.casefold()}"
+    near = [one for one in known if one.endswith(city) and one.count("/") == 1]
+    near = near or difflib.get_close_matches(name.casefold(), known, 3)
     hint = " or ".join(known[one] for one in near) or "one like Europe/Berlin or UTC"
     raise BadWhen(f"There is no time zone {name}. Did you mean {hint}?")
 
@@ -100,7 +133,7 @@ def named_zone(name: str) -> ZoneInfo:
 @cache
 def _zones() -> dict[str, str]:
     """Proper names by their small letters; collecting them walks through hundreds of files."""
-    return {one.casefold(): one for one in available_timezones()}
+    return {one.casefold(): one for one in available_timezones() - {"Factory", "localtime"}}
 
 
 # Shapes -----------------------------------------------------------------------------------
@@ -127,7 +160,7 @@ def _on_days(found: re.Match[str], zone: tzinfo, now: int) -> Cron:
         case "weekend":
             days = "6,0"
         case names:
-            days = ",".join(str(_weekday(name) + 1) for name in re.split(r"\s*(?:,|and)\s*", names))
+            days = ",".join(str(_weekday(name) + 1) for name in re.split(_AND, names))
     return Cron(f"{minute} {hour} * * {days}")
 
 
@@ -176,13 +209,14 @@ def _dated(found: re.Match[str], zone: tzinfo, now: int) -> Once:
 
 _Read = Callable[[re.Match[str], tzinfo, int], Once | Every | Cron]
 _DAY_NAMES = "|".join(rf"{day}s?|{day[:3]}" for day in DAYS)
+_AND = r"\s*(?:,\s*and\b|,|and)\s*"
 _AT = rf"\s*(?:at\s+|,\s*|\s){_TIME}"
 _SHAPES: tuple[tuple[str, _Read], ...] = (
     (rf"(?:every|each)\s+(?P<span>{_SPAN})", _every),
     (r"(?:every|each)\s+(?P<span>hour|minute|week)", _every),
     (
         rf"(?:every|each|on)\s+(?P<days>day|weekdays?|weekend|(?:{_DAY_NAMES})"
-        rf"(?:\s*(?:,|and)\s*(?:{_DAY_NAMES}))*){_AT}",
+        rf"(?:{_AND}(?:{_DAY_NAMES}))*){_AT}",
         _on_days,
     ),
     (rf"daily{_AT}", _daily),
@@ -191,6 +225,7 @@ _SHAPES: tuple[tuple[str, _Read], ...] = (
         _monthly,
     ),
     (rf"in\s+(?P<span>{_SPAN})", _in),
+    (r"in\s+an?\s+(?P<span>minute|hour|day|week)", _in),
     (rf"(?P<near>today|tomorrow|{_DAY_NAMES}){_AT}", _near),
     (_ISO.pattern, _dated),
 )
@@ -246,7 +281,7 @@ def _shifted(local: datetime, offset: str) -> datetime:
 
 def _ahead(at: int, zone: tzinfo, now: int) -> Once:
     """An instant to come; what is over or out of reach is refused."""
-    if at > now + FAR:
+    if at > min(now + FAR, LAST):
         raise BadWhen("That is more than a hundred years away.")
     if at <= now:
         there = f"{to_datetime(at).astimezone(zone):%Y-%m-%d %H:%M}"
@@ -261,7 +296,7 @@ def _ahead(at: int, zone: tzinfo, now: int) -> Once:
 def _cron(words: str) -> Cron:
     fields = words.upper().split()
     counted = len(fields) == len(FIELDS) or len(fields) > 2 or "*" in words
-    if not counted or not re.fullmatch(r"[0-9*][0-9*,/-]*", fields[0]):
+    if not counted or not re.fullmatch(_MINUTES, fields[0]):
         raise NotATime(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
     if len(fields) != len(FIELDS):
         raise BadWhen(
@@ -272,6 +307,7 @@ def _cron(words: str) -> Cron:
         rest = re.sub(rf"\b(?:{names})\b", "1", said) if names else said
         if not re.fullmatch(r"[0-9*,/-]+", rest):
             raise BadWhen(f"The field {name} of the cron line, “{said}”, must be {range_}.")
+        _steps(name, said)
     # Behind a dash Sunday is the week's last day, as its 7 is.
     fields[4] = re.sub(r"\b(MON|TUE|WED|THU|FRI|SAT|[1-6])-SUN\b", r"\1-7", fields[4])
     line = " ".join(fields)
@@ -280,6 +316,15 @@ def _cron(words: str) -> Cron:
     except CronSimError as error:
         raise BadWhen(_cron_fault(str(error), fields)) from None
     return Cron(line)
+
+
+def _steps(name: str, said: str) -> None:
+    """A step that is longer than its field would be passed over: */90 would mean every hour."""
+    if any(int(step[:9]) > STEPS[name] for step in _STEP.findall(said)):
+        raise BadWhen(
+            f"The field {name} of the cron line, “{said}”, has a step beyond its {STEPS[name]} "
+            "values. Say for example every 90m."
+        )
 
 
 def _cron_fault(error: str, fields: list[str]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = 252_800_000_000_000  # ms, in the year 9980: what is later no clock of ours can show
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from cronsim import CronSim
 
-from core.when.plan import Cron, Every, Once, Plan, instant_of, to_datetime, to_instant
+from core.when.plan import LAST, Cron, Every, Once, Plan, instant_of, to_datetime, to_instant
 
 DAY = 86_400_000
 FAR = timedelta(days=366 * 9)  # 29 February is at most eight years away
-LAST_YEAR = 9980
 
 
 def following(plan: Plan, after: int) -> int | None:
@@ -26,9 +25,10 @@ def following(plan: Plan, after: int) -> int | None:
             return at if at > after else None
         case Every(period, start):
             # Also before its start: the clock may have been ahead when that was taken down.
-            return start + ((after - start) // period + 1) * period
+            instant = start + ((after - start) // period + 1) * period
+            return instant if instant <= LAST else None
         case Cron(line):
-            if to_datetime(after).year > LAST_YEAR:
+            if after > LAST:
                 return None
             if plan.times.real_time:
                 return _passing(line, plan.zone, after)

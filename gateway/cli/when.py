@@ -7,11 +7,12 @@ from datetime import datetime, tzinfo
 
 from core.when import BadWhen, parse, upcoming
 from core.when.grammar import named_zone
-from core.when.plan import instant_of, to_instant
+from core.when.plan import LAST, instant_of, to_instant
 from gateway import saved
 from gateway.trouble import Trouble
 
 COUNT = 5
+FIRST = -62_000_000_000_000  # ms, in the year 5: what is earlier no zone can show
 
 
 class Refused(Trouble):
@@ -51,6 +52,9 @@ def _now(since: str | None, zone: tzinfo) -> int:
         return to_instant(datetime.now(zone))
     try:
         moment = datetime.fromisoformat(since.strip())
-        return instant_of(moment, zone) if moment.tzinfo is None else to_instant(moment)
+        now = instant_of(moment, zone) if moment.tzinfo is None else to_instant(moment)
+        if not FIRST <= now <= LAST:
+            raise ValueError
+        return now
     except (ValueError, OverflowError):
         raise BadWhen(f"--from {since} is no ISO time like 2026-12-24T18:00.") from None

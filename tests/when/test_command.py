@@ -27,6 +27,12 @@ def test_the_zone_of_the_settings_counts_where_none_is_named(
     assert capsys.readouterr().out == "2027-01-05T09:00:00+05:30\n"
 
 
+def test_times_that_no_clock_can_show_end_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["when", "every 36000d", "--tz", "UTC", *SINCE, "--count", "200"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert (len(shown), shown[-1][:4]) == (80, "9912")
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -34,6 +40,8 @@ def test_the_zone_of_the_settings_counts_where_none_is_named(
         (["", "--tz", "UTC"], "When?"),
         (["every day at 9:00", "--tz", "Mars/Base"], "no time zone"),
         (["in 20m", "--tz", "UTC", "--from", "soon"], "no ISO time"),
+        (["in 20m", "--tz", "UTC", "--from", "9999-12-31T23:50Z"], "no ISO time"),
+        (["every 1h", "--tz", "America/New_York", "--from", "0001-01-01T00:00"], "no ISO time"),
         (["2027-01-04 11:00", "--tz", "UTC", *SINCE], "has passed"),
     ],
 )
