@@ -29,6 +29,10 @@ class NotInside(Exception):
     """There is no such regular file or folder inside, or a link stands in the way to it."""
 
 
+class Empty(Exception):
+    """A file has nothing in it: platforms take none such."""
+
+
 class TooLarge(Exception):
     """The file has more bytes than may be taken."""
 
@@ -71,8 +75,8 @@ def take_out(root: Path, path: Path, into: Path, most: int, hidden: Sequence[Pat
 
     ``hidden`` as for ``read``.
 
-    What is sent is this copy, so nobody can exchange it after it was looked at. Raises NotInside
-    or TooLarge, and OSError when the copy cannot be written.
+    What is sent is this copy, so nobody can exchange it after it was looked at. Raises NotInside,
+    TooLarge or Empty, and OSError when the copy cannot be written.
     """
     with _opened(root, path, hidden) as source:
         if os.fstat(source.fileno()).st_size > most:
@@ -82,6 +86,8 @@ def take_out(root: Path, path: Path, into: Path, most: int, hidden: Sequence[Pat
         try:
             with os.fdopen(os.open(copy, _NEW, 0o600), "wb") as new:
                 _copy(source, new, most)
+                if not new.tell():
+                    raise Empty
         except BaseException:
             copy.unlink(missing_ok=True)
             raise

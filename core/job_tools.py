@@ -97,7 +97,7 @@ class JobTools:
         try:
             known = await stored.requested(self.store, turn.lane, request)
             if known is not None:
-                return f"It was set up before. {self._told(known)}"
+                return f"It was set up before and stays as it is. {self._told(known)}"
             wanted = await self._wanted(turn, read)
             unasked = not (await begun(self.store, turn)).asked
             if self.limits.agents_ask or unasked or _reaches(wanted):

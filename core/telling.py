@@ -274,6 +274,8 @@ class Telling:
         except inside.NotInside:
             log.warning("turn %d: a file outside of the workspace was not sent", turn.id)
             return Said(self._notice(turn.lane, turn, wording.not_sent(name)))
+        except inside.Empty:
+            return Said(self._notice(turn.lane, turn, wording.empty_file(name)))
         except inside.TooLarge:
             return Said(self._notice(turn.lane, turn, wording.too_big_to_send(name, most)))
         except OSError as fault:

@@ -208,7 +208,7 @@ class Tools:
         if not _is_file(said):
             raise BadCall(
                 f"{shown_as} cannot be sent. It must be a regular file inside the workspace,"
-                " reached without a link, and not larger than the platform takes."
+                " with something in it, and not larger than the platform takes."
             )
         return await self._sent(seat.turn, said.deliveries)
 

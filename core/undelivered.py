@@ -19,7 +19,7 @@ from core.items import Item, Take
 from core.lane_ids import channel_of
 from core.showing import Showing
 from core.store import reads
-from core.store.records import Delivery, DeliveryKind
+from core.store.records import Delivery, DeliveryKind, FilePart
 from core.store.store import Store
 
 REMEMBERED = 256  # turns whose people were told
@@ -30,7 +30,7 @@ class Undelivered:
         self._store = store
         self._showing = Showing(store.ids, channel_of, clock)
         self._failed: asyncio.Queue[tuple[Delivery, SendError]] = asyncio.Queue()
-        self._told: deque[int] = deque(maxlen=REMEMBERED)
+        self._told: deque[tuple[int, bool]] = deque(maxlen=REMEMBERED)  # with: of a file
 
     def failed(self, delivery: Delivery, error: SendError) -> None:
         """The outbox gave a delivery up."""
@@ -38,11 +38,12 @@ class Undelivered:
             self._failed.put_nowait((delivery, error))
 
     async def run(self, take: Take) -> None:
-        """Tell of each turn once, until cancelled."""
+        """Tell of each turn's answer once, and of its files once, until cancelled."""
         while True:
             delivery, error = await self._failed.get()
-            if delivery.turn is not None and delivery.turn not in self._told:
-                self._told.append(delivery.turn)
+            file = isinstance(delivery.part, FilePart)
+            if delivery.turn is not None and (delivery.turn, file) not in self._told:
+                self._told.append((delivery.turn, file))
                 telling = self._tell(take, delivery, delivery.turn, error)
                 await fault_of(telling, f"telling that turn {delivery.turn} was not delivered")
 
@@ -57,7 +58,10 @@ class Undelivered:
         if asked is None or lane is None:
             return []
         if not isinstance(error, ThreadGone | Forbidden):
-            return self._showing.text(lane.id, wording.not_shown(asked.label, str(error)))
+            said = wording.not_shown(asked.label, str(error))
+            if isinstance(delivery.part, FilePart):
+                said = wording.file_not_shown(delivery.part.name, str(error))
+            return self._showing.text(lane.id, said)
         direct = await reads.lane_direct(self._store, channel_of(lane.id), asked.person)
         if direct is None or lane.direct:
             return []

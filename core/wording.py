@@ -178,6 +178,10 @@ def not_sent(name: str) -> str:
     return f"The agent offered the file {quoted(name)}, which is not in its workspace: not sent."
 
 
+def empty_file(name: str) -> str:
+    return f"The file {quoted(name)} is empty, so there is nothing to send."
+
+
 def not_copied(name: str, reason: str) -> str:
     return f"The file {quoted(name)} could not be sent ({reason}). It lies in the workspace."
 
@@ -205,6 +209,12 @@ def not_shown(what: str, error: str) -> str:
         f"The answer to {quoted(what)} could not be shown here ({reason}). "
         "/again tries once more, or ask for it in another form."
     )
+
+
+def file_not_shown(name: str, error: str) -> str:
+    """A file of the agent that the platform refused; its answer is another thing."""
+    reason = plain(label(error, 200)).rstrip(".")
+    return f"The file {quoted(name)} could not be sent here ({reason}). Ask for it in another form."
 
 
 # The waiting notice -----------------------------------------------------------------------

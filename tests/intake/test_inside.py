@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from core import inside
-from core.inside import NotInside, TooLarge
+from core.inside import Empty, NotInside, TooLarge
 
 INNER = PurePosixPath("inbox/lane/1-a.txt")
 
@@ -175,6 +175,13 @@ def test_a_file_that_is_too_large_leaves_no_copy(
         with pytest.raises(TooLarge):
             inside.take_out(root, root / "a", tmp_path / "out", 100)
     assert len(os.listdir(tmp_path / "out")) == 1
+
+
+def test_a_file_with_nothing_in_it_leaves_no_copy(root: Path, tmp_path: Path) -> None:
+    (root / "a").touch()
+    with pytest.raises(Empty):
+        inside.take_out(root, root / "a", tmp_path / "out", 100)
+    assert os.listdir(tmp_path / "out") == []
 
 
 def test_old_copies_go_unless_they_are_kept(root: Path) -> None:

@@ -85,7 +85,7 @@ async def test_one_request_makes_one_job_and_it_can_be_listed_and_cancelled(
         same = await calls(run, "schedule", when="in 20m", prompt="x")
         twin = await calls(run, "schedule", when="in 20m", prompt="x")
         assert first.text.startswith("Set up. ")
-        assert again.text.startswith("It was set up before. ")
+        assert again.text.startswith("It was set up before and stays as it is. ")
         assert (same.text[:6], twin.text[:12]) == ("Set up", "It was set u")
         assert [job.said for job in await jobs(scene)] == ["every day at 09:00", "in 20m"]
         listed = json.loads((await calls(run, "list_jobs")).text)

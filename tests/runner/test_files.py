@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from core.channel import SendFile
+from core.channel import Refused, SendFile
 from core.engines.base import FileMade, Finished, Started, Text, ToolStarted
 from core.turns import Result
 from core.wording import EMPTY_ANSWER
@@ -99,3 +100,32 @@ async def test_a_turn_that_sent_nothing_says_so(tmp_path: Path) -> None:
         run.say(Started("s"), Finished(Result.DONE))
         run.end()
         await scene.until(lambda: scene.texts() == [EMPTY_ANSWER])
+
+
+async def test_a_file_that_the_platform_refuses_is_named_and_its_answer_is_another_thing(
+    tmp_path: Path,
+) -> None:
+    async with Scene(tmp_path) as scene:
+        telling = asyncio.create_task(scene.parts.undelivered.run(scene.parts.runner.take))
+        scene.channel.fail(SendFile, Refused("it does not take such files"))
+        await scene.says("make a report")
+        run = await scene.engine.started()
+        made = run.request.folder / "report.md"
+        made.write_text("the report")
+        run.say(Started("s"), FileMade(made, "report.md"), Text("done"), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: any('"report.md" could not be sent' in t for t in scene.texts()))
+        assert not any("The answer to" in text for text in scene.texts())
+        telling.cancel()
+
+
+async def test_an_empty_file_is_told_of_and_not_sent(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        await scene.says("make a report")
+        run = await scene.engine.started()
+        made = run.request.folder / "report.md"
+        made.touch()
+        run.say(Started("s"), FileMade(made, "report.md"), Text("done"), Finished(Result.DONE))
+        run.end()
+        await scene.until(lambda: any("is empty" in text for text in scene.texts()))
+        assert not scene.channel.of(SendFile)

@@ -94,7 +94,9 @@ async def test_a_file_of_the_workspace_is_sent(tmp_path: Path) -> None:
         finish(run)
 
 
-@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "link", "folder", "absent", "x\0y"])
+@pytest.mark.parametrize(
+    "path", ["../outside", "/etc/passwd", "link", "folder", "absent", "x\0y", "empty"]
+)
 async def test_nothing_but_a_regular_file_inside_is_sent(tmp_path: Path, path: str) -> None:
     async with Scene(tmp_path) as scene:
         run = await working(scene)
@@ -102,6 +104,7 @@ async def test_nothing_but_a_regular_file_inside_is_sent(tmp_path: Path, path: s
         (folder.parent / "outside").write_text("not yours")
         (folder / "link").symlink_to("/etc/passwd")
         (folder / "folder").mkdir()
+        (folder / "empty").touch()
         assert (await tools(run).call("send_file", {"path": path})).failed
         finish(run)
         await scene.until(lambda: "done" in scene.texts())
