@@ -22,7 +22,9 @@ async def test_where_it_is_allowed_an_agent_watches_an_address_and_lists_it(
         run = await working(scene, who=BEN)
         reply = await calls(run, "watch", **PAGE)
         assert reply.text.startswith("Set up. ")
-        assert (await calls(run, "watch", **PAGE)).text.startswith("It was set up before and stays as it is. ")
+        assert (await calls(run, "watch", **PAGE)).text.startswith(
+            "It was set up before and stays as it is. "
+        )
         (job,) = await jobs(scene)
         assert (job.kind, job.person, job.made_by) == (JobKind.WATCH, BEN, "agent")
         (listed,) = json.loads((await calls(run, "list_jobs")).text)
