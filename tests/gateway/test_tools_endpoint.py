@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import ModuleType
 
 import httpx
-import httpx2
 import pytest
-from mcp import StdioServerParameters
-from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from core.engines.acp_session import BRIDGE
 from core.engines.base import ToolReply, ToolSpec
@@ -27,6 +25,13 @@ from gateway.web.tools import application
 SPEC = ToolSpec("say", "Says it.", {"type": "object", "properties": {"text": {"type": "string"}}})
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 BOTH = "application/json, text/event-stream"
+
+
+@pytest.fixture(scope="module")
+def library() -> ModuleType:
+    """It is read where it is used: every process that runs some tests collects this file."""
+    importlib.import_module("mcp.client.streamable_http")
+    return importlib.import_module("mcp")
 
 
 class Box:
@@ -84,10 +89,11 @@ def bearer(token: str = "good") -> dict[str, str]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_an_agents_client_finds_and_calls_the_tools(mode: str) -> None:
+async def test_an_agents_client_finds_and_calls_the_tools(mode: str, library: ModuleType) -> None:
+    httpx2 = importlib.import_module("httpx2")
     async with served() as (url, box), httpx2.AsyncClient(headers=bearer(), verify=False) as http:
-        transport = streamable_http_client(url, http_client=http)
-        async with Client(transport, mode=mode) as client:
+        transport = library.client.streamable_http.streamable_http_client(url, http_client=http)
+        async with library.Client(transport, mode=mode) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["say"]
             result = await client.call_tool("say", {"text": "hi"})
             assert not result.is_error
@@ -96,13 +102,15 @@ async def test_an_agents_client_finds_and_calls_the_tools(mode: str) -> None:
     assert box.calls == [("say", {"text": "hi"}), ("other", {})]
 
 
-async def test_an_agent_that_starts_programs_reaches_them_over_the_bridge() -> None:
+async def test_an_agent_that_starts_programs_reaches_them_over_the_bridge(
+    library: ModuleType,
+) -> None:
     async with served() as (url, box):
         env = {URL: url, TOKEN: "good"}
-        program = StdioServerParameters(
+        program = library.StdioServerParameters(
             command=sys.executable, args=["-I", "-S", str(BRIDGE)], env=env
         )
-        async with Client(program) as client:
+        async with library.Client(program) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["say"]
             result = await client.call_tool("say", {"text": "hi"})
             assert result.content[0].text == "said hi 👋"
