@@ -18,7 +18,15 @@ from pathlib import Path, PurePosixPath
 from core import inside, prompt, wording
 from core.at_work import AtWork
 from core.attending import begun
-from core.channel import Channel, ChannelLimits, FileTooBig, NotSent, RateLimited, SendError
+from core.channel import (
+    Channel,
+    ChannelLimits,
+    FileTooBig,
+    NotSent,
+    RateLimited,
+    Refused,
+    SendError,
+)
 from core.clock import Clock
 from core.earlier import said_before
 from core.engines.base import Approvals, Attachment, Engine, Request, Usage
@@ -108,9 +116,10 @@ class Preparing:
         engine = self._engine(self._health.choose(wanted, turn))
         folder = await self._folder(lane)
         channel = self._channel_of(lane.id)
-        files = await self._fetch(channel, folder, messages)
+        files, missing = await self._fetch(channel, folder, messages)
         several = not lane.direct and turn.kind is not Kind.COMPACT
-        asked = prompt.build(messages, group=several, heard=await self._hear(folder, messages))
+        heard = await self._hear(folder, messages)
+        asked = prompt.build(messages, group=several, missing=missing, heard=heard)
         if not held.result() and turn.kind is Kind.MAIN and turn.epoch == 0:
             asked = await self._with_earlier(channel, lane, messages, asked)
         if turn.kind is Kind.SIDE:
@@ -165,8 +174,9 @@ class Preparing:
         if lane is None:
             return prompt.build(messages, group=False)
         folder = await self._folder(lane)
-        await self._fetch(self._channel_of(lane.id), folder, messages)
-        return prompt.build(messages, group=False, heard=await self._hear(folder, messages))
+        _, missing = await self._fetch(self._channel_of(lane.id), folder, messages)
+        heard = await self._hear(folder, messages)
+        return prompt.build(messages, group=False, missing=missing, heard=heard)
 
     async def _hear(
         self, folder: Path, messages: Sequence[MessageRow]
@@ -237,22 +247,39 @@ class Preparing:
 
     async def _fetch(
         self, channel: Channel, folder: Path, messages: Sequence[MessageRow]
-    ) -> list[Attachment]:
-        """Save every file of the turn under its path in the workspace."""
+    ) -> tuple[list[Attachment], dict[PurePosixPath, str]]:
+        """Save every file of the turn under its path in the workspace.
+
+        Also why one of a message that is replied to could not be had; the agent is told of that.
+        """
         saved: list[Attachment] = []
+        missing: dict[PurePosixPath, str] = {}
         for item in prompt.incoming(messages):
-            if item.file.size is not None and item.file.size > channel.limits.file_in:
-                raise Unworkable(wording.too_big(item.file.name, channel.limits.file_in))
+            try:
+                if not await asyncio.to_thread(inside.holds, folder, item.path):
+                    await self._fetch_one(channel, folder, item)
+            except FileTooBig as fault:
+                if not item.beside:
+                    raise Unworkable(wording.too_big(_name(item), fault.limit)) from fault
+                missing[item.path] = f"it is larger than {fault.limit // 1_000_000} MB"
+                continue
+            except SendError as fault:
+                log.warning("a file of %s was not fetched: %s", channel.name, fault)
+                if not item.beside:
+                    raise Unworkable(wording.not_fetched(_name(item))) from fault
+                missing[item.path] = "the platform does not hand it out"
+                continue
             target = folder / item.path
-            if not await asyncio.to_thread(inside.holds, folder, item.path):
-                await self._fetch_one(channel, folder, item)
             mime = item.file.mime or mimetypes.guess_type(target.name)[0] or ""
             saved.append(Attachment(target, mime or "application/octet-stream"))
-        return saved
+        return saved, missing
 
     async def _fetch_one(self, channel: Channel, folder: Path, item: prompt.Incoming) -> None:
         """Download into a folder of our own, then put it into the workspace as a whole."""
-        name = item.file.name or item.path.name
+        most = channel.limits.file_in
+        if item.file.size is not None and item.file.size > most:
+            raise FileTooBig(_name(item), most)
+        name = _name(item)
         part = self._defaults.home / INCOMING / secrets.token_hex(8)
         try:
             await asyncio.to_thread(inside.private, part.parent)
@@ -274,21 +301,22 @@ class Preparing:
                 await asyncio.to_thread(part.unlink, missing_ok=True)
 
     async def _download(self, channel: Channel, item: prompt.Incoming, part: Path) -> None:
-        name = item.file.name or item.path.name
         for attempt in range(TRIES):
             try:
                 await channel.fetch(item.file, part)
                 return
-            except FileTooBig as fault:
-                raise Unworkable(wording.too_big(name, fault.limit)) from fault
             except SendError as fault:
-                if attempt + 1 == TRIES:
-                    log.warning("a file of %s was not fetched: %s", channel.name, fault)
-                    raise Unworkable(wording.not_fetched(name)) from fault
+                hopeless = isinstance(fault, Refused) and item.beside
+                if attempt + 1 == TRIES or hopeless or isinstance(fault, FileTooBig):
+                    raise
                 wait = fault.retry_after if isinstance(fault, RateLimited) else PAUSE * 2**attempt
                 if not isinstance(fault, RateLimited | NotSent):
-                    log.info("file %s: %s; trying again", name, fault)
+                    log.info("file %s: %s; trying again", _name(item), fault)
                 await self._clock.sleep(wait)
+
+
+def _name(item: prompt.Incoming) -> str:
+    return item.file.name or item.path.name
 
 
 def _session(turn: Turn, stored: SessionRow | None) -> tuple[str, str]:

@@ -42,15 +42,17 @@ class Incoming:
     file: FileRef
     path: PurePosixPath  # inside the workspace
     message: int  # seq
+    beside: bool = False  # of the message that is replied to: the reply means something without
 
 
 def incoming(messages: Sequence[MessageRow]) -> list[Incoming]:
     """All files of a turn in order; the same messages always give the same paths."""
     found: list[Incoming] = []
     for said in messages:
-        quoted = said.quote.files if said.quote else ()
-        for number, file in enumerate((*said.files, *quoted), 1):
-            found.append(Incoming(file, _path(said, number, file), said.seq))
+        quote = said.quote
+        for number, file in enumerate((*said.files, *(quote.files if quote else ())), 1):
+            beside = number > len(said.files) and quote is not None and not quote.forwarded
+            found.append(Incoming(file, _path(said, number, file), said.seq, beside))
     return found
 
 

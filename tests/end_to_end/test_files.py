@@ -105,6 +105,24 @@ async def test_a_file_that_is_gone_is_told_and_nothing_is_started(tmp_path: Path
         await house.fake.until(lambda: house.fake.texts(ANA)[-1] == "works")
 
 
+async def test_a_question_about_a_message_is_asked_also_without_the_files_of_that_message(
+    tmp_path: Path,
+) -> None:
+    async with House(tmp_path) as house:
+        film = house.fake.user_sends(b"x", "cat.mp4", kind="video", size=45_000_000, chat=GROUP)
+        house.fake.user_says("what is this about?", reply_to={**film, "caption": "my cat"})
+        answer = await prompt(house)
+        assert "> my cat" in answer
+        assert "what is this about?" in answer
+        assert "video of the quoted message: could not be taken: it is larger than 20 MB" in answer
+        gone = {"photo": [{"file_id": "gone", "file_unique_id": "g", "width": 1, "height": 1}]}
+        chat = {"id": -1001900000555, "type": "channel", "title": "Team News"}
+        origin = {"origin": {"type": "channel", "chat": chat, "message_id": 9}}
+        house.fake.user_says("and this?", external_reply={**origin, **gone})
+        answer = await prompt(house, LANE, 2)
+        assert "picture of the quoted message: could not be taken: the platform does not" in answer
+
+
 async def test_a_voice_note_alone_starts_nothing_and_is_told_why_each_time(tmp_path: Path) -> None:
     async with House(tmp_path) as house:
         for number in (1, 2):

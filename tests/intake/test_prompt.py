@@ -82,6 +82,15 @@ def test_files_of_a_quoted_message_are_told_apart() -> None:
     assert "picture of the quoted message: inbox/" in prompt
 
 
+def test_what_is_replied_to_may_lack_its_files_and_what_is_forwarded_may_not() -> None:
+    replied, sent = Quote("", files=(picture(),)), Quote("", files=(picture(),), forwarded=True)
+    assert [one.beside for one in incoming([said("?", quote=replied, files=(picture(),))])] == [
+        False,
+        True,
+    ]
+    assert [one.beside for one in incoming([said(quote=sent)])] == [False]
+
+
 def test_a_file_that_could_not_be_saved_is_told_with_the_reason() -> None:
     message = said("look", files=(picture(),))
     path = incoming([message])[0].path
