@@ -35,7 +35,7 @@ from core.items import Item
 from core.lanes import Hold, LaneView
 from core.messages import Message, Part
 from core.people import PAIRING_LASTS, PAIRINGS_MOST, Person, pairing_code
-from core.store import jobs, reads, rows, threads, web
+from core.store import jobs, reads, roster, rows, threads, web
 from core.store.records import (
     ALL_LANES,
     ENGINE_SCOPE,
@@ -310,7 +310,7 @@ class Answering:
     async def pairing(self, message: Message, lane: LaneRow, new: bool) -> Item | None:
         """A code for somebody without a role; at most one an hour, and not without bounds."""
         ground, now = self.ground, self.ground.clock.now()
-        known = await reads.pairings(ground.store)
+        known = await roster.pairings(ground.store)
         good = [row for row in known if row.expires_at > now]
         recent = any(row.person == message.sender for row in good)
         if recent or len(good) >= PAIRINGS_MOST:
@@ -322,7 +322,7 @@ class Answering:
             rows=(
                 *self._lane(lane, new),
                 rows.lane_setting(lane.id, "person", message.sender),
-                rows.pairing(asked),
+                roster.pairing(asked),
             ),
             deliveries=ground.showing.text(
                 lane.id, pairing_text(message.sender, code), DeliveryKind.COMMAND

@@ -7,7 +7,7 @@ from dataclasses import replace
 from core.ground import Ground
 from core.items import Item
 from core.messages import Address
-from core.store import reads, rows
+from core.store import reads, roster, rows
 from core.store.records import LaneRow, PlaceRow
 from core.store.rows import Row
 
@@ -19,7 +19,7 @@ async def moved(ground: Ground, channel: str, old: str, new: str, identity: str 
     """
     if old == new or not old or not new:
         return
-    written = [rows.move(f"{channel}:{old}", f"{channel}:{new}", ground.clock.now())]
+    written = [roster.move(f"{channel}:{old}", f"{channel}:{new}", ground.clock.now())]
     written += await _place(ground, f"{channel}:{old}", f"{channel}:{new}")
     for lane in await reads.lanes_of_place(ground.store, channel, old):
         written += await _lane(ground, lane, new)
@@ -31,9 +31,9 @@ async def moved(ground: Ground, channel: str, old: str, new: str, identity: str 
 
 async def _place(ground: Ground, old: str, new: str) -> list[Row]:
     """The stored permission under its new name; the old one counts as well, for ever."""
-    for place in await reads.places(ground.store):
+    for place in await roster.places(ground.store):
         if place.id == old:
-            return [rows.place(PlaceRow(new, place.title, place.added_at, place.added_by))]
+            return [roster.place(PlaceRow(new, place.title, place.added_at, place.added_by))]
     return []
 
 

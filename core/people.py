@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.messages import Address
-from core.store import reads
+from core.store import roster
 from core.store.records import PersonRow
 from core.store.store import Store
 
@@ -79,9 +79,9 @@ class People:
 
     async def load(self, store: Store) -> None:
         """Read everything anew; also after somebody changed people or places elsewhere."""
-        self._stored = {row.id: row for row in await reads.people(store)}
-        self._places = {row.id for row in await reads.places(store)}
-        self._moves = dict(await reads.moves(store))
+        self._stored = {row.id: row for row in await roster.people(store)}
+        self._places = {row.id for row in await roster.places(store)}
+        self._moves = dict(await roster.moves(store))
 
     def role(self, person: str) -> Role:
         if person.startswith(WEB):  # whoever has the mailbox; only the lists say more
@@ -122,7 +122,7 @@ class People:
     async def waiting(self, store: Store, code: str, now: int) -> PersonRow:
         """The member-to-be who was given this code; LookupError when there is none such."""
         typed = code.strip().upper()
-        for waiting in await reads.pairings(store):
+        for waiting in await roster.pairings(store):
             if waiting.code == typed and waiting.expires_at > now:
                 return PersonRow(waiting.person, waiting.name, Role.MEMBER, added_at=now)
         raise LookupError("nobody waits with this code; it may have expired: ask for a new one")

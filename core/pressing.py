@@ -23,7 +23,7 @@ from core.messages import Press
 from core.people import Person
 from core.prompt import CONTINUE_NOTE
 from core.showing import Action
-from core.store import budgets, reads, rows, web
+from core.store import budgets, reads, roster, rows, web
 from core.store.records import ButtonRow, LaneRow, MessageRow, PlaceRow, TurnRow
 from core.turns import (
     Arrived,
@@ -219,7 +219,7 @@ class Pressing:
             return "Only an admin can allow a place."
         place = str(pressed.button.data.get("place", ""))
         now = self.ground.clock.now()
-        row = rows.place(PlaceRow(place, pressed.lane.title, now, person.id))
+        row = roster.place(PlaceRow(place, pressed.lane.title, now, person.id))
         act = web.act(now, person.id, "place.allowed", place, pressed.lane.title)
         text = "Members may talk to me here now. Mention me to begin."
         told = await self._take(

@@ -25,7 +25,7 @@ from core.intake import Intake
 from core.lane_ids import LOCAL
 from core.people import People
 from core.showing import new_id
-from core.store import rows
+from core.store import housekeeping
 from core.store.store import Store
 from gateway.applying import Applying
 from gateway.channel_parts import lists, wanted_channels
@@ -278,7 +278,7 @@ class Gateway:
 
     async def _tidy(self, store: Store) -> None:
         while True:
-            await store.save(*rows.tidy(self._clock.now()))
+            await store.save(*housekeeping.tidy(self._clock.now()))
             await tidy_files(self._settings.home, store, self._clock.now())
             await self._clock.sleep(TIDY_EVERY)
 

@@ -19,7 +19,7 @@ from core.items import Item, Take
 from core.lanes import LaneView, Phase
 from core.messages import Part
 from core.people import People
-from core.store import reads, rows, web
+from core.store import reads, roster, rows, web
 from core.store.records import (
     ALL_LANES,
     ENGINE_SCOPE,
@@ -192,7 +192,7 @@ async def people(store: Reader, people: People) -> list[Json]:
                 "waiting": False,
                 "until": None,
             }
-    for row in await reads.pairings(store):
+    for row in await roster.pairings(store):
         if row.person not in listed:
             listed[row.person] = {
                 "person": row.person,
@@ -299,7 +299,7 @@ async def pair(
     row = replace(await known.waiting(store, code, now), added_by=by)
     with known.letting_in(row.id):
         act = web.act(now, by, "person.let_in", row.id, row.name)
-        written = (rows.person(row), rows.remove_pairing(row.id), act)
+        written = (roster.person(row), roster.remove_pairing(row.id), act)
         told = await _welcome(store, row)
         if take is not None:
             await take(Item(rows=written, deliveries=told))

@@ -14,7 +14,7 @@ from core.linking import MOVE, said
 from core.messages import Style
 from core.people import WEB, Person
 from core.showing import Action, Choice
-from core.store import rows, web
+from core.store import roster, web
 from core.wording import plain
 
 _REGIONS = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
@@ -148,7 +148,7 @@ def zone(ask: Ask) -> Answer:
         return Answer(f"I do not know the time zone {plain(typed[:60])}.{hint}")
     return Answer(
         f"Your time zone is {plain(found)}, for everything you schedule from now on.",
-        rows=(rows.person_zone(ask.person.id, found, ask.here.now),),
+        rows=(roster.person_zone(ask.person.id, found, ask.here.now),),
         reload=True,
     )
 

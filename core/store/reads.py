@@ -18,10 +18,7 @@ from core.store.records import (
     DeliveryState,
     LaneRow,
     MessageRow,
-    PairingRow,
     PauseRow,
-    PersonRow,
-    PlaceRow,
     ProcessRow,
     Reached,
     RuleRow,
@@ -227,24 +224,7 @@ async def always_rules(store: Reader) -> list[RuleRow]:
     return [RuleRow(**dict(row)) for row in await store.fetch("rule.list")]
 
 
-# People, places, the gateway itself -------------------------------------------------------
-
-
-async def people(store: Reader) -> list[PersonRow]:
-    return [PersonRow(**dict(row)) for row in await store.fetch("person.list")]
-
-
-async def pairings(store: Reader) -> list[PairingRow]:
-    return [PairingRow(**dict(row)) for row in await store.fetch("pairing.list")]
-
-
-async def places(store: Reader) -> list[PlaceRow]:
-    return [PlaceRow(**dict(row)) for row in await store.fetch("place.list")]
-
-
-async def moves(store: Reader) -> dict[str, str]:
-    """Old place → new place, one step each."""
-    return {row["old"]: row["new"] for row in await store.fetch("move.list")}
+# The gateway itself ---------------------------------------------------------------------
 
 
 async def settings(store: Reader) -> dict[str, SettingRow]:

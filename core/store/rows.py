@@ -7,7 +7,6 @@ anything, and nothing here is executed: rows take effect when the unit that retu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from core.messages import Address, Part
 from core.store.encoding import dump_data, dump_extra, dump_keyboard, dump_part
@@ -19,9 +18,6 @@ from core.store.records import (
     DeliveryState,
     FilePart,
     MessageRow,
-    PairingRow,
-    PersonRow,
-    PlaceRow,
     ProcessRow,
     RuleRow,
     SettingRow,
@@ -335,62 +331,6 @@ def revoke_rule(rule: int, at: int) -> Row:
     return "rule.revoke", {"id": rule, "at": at}
 
 
-# People and places ------------------------------------------------------------------------
-
-
-def person(person: PersonRow) -> Row:
-    return "person.save", {
-        "id": person.id,
-        "name": person.name,
-        "role": person.role,
-        "zone": person.zone,
-        "at": person.added_at,
-        "by": person.added_by,
-    }
-
-
-def person_zone(person: str, zone: str, at: int) -> Row:
-    """The person's time zone; makes a row without a role for one that has none."""
-    return "person.zone", {"id": person, "zone": zone, "at": at}
-
-
-def remove_person(person: str) -> Row:
-    return "person.remove", {"id": person}
-
-
-def pairing(pairing: PairingRow) -> Row:
-    """A waiting person's code; an earlier one of the same person ends."""
-    return "pairing.save", {
-        "code": pairing.code,
-        "person": pairing.person,
-        "name": pairing.name,
-        "at": pairing.asked_at,
-        "expires_at": pairing.expires_at,
-    }
-
-
-def remove_pairing(person: str) -> Row:
-    return "pairing.remove", {"person": person}
-
-
-def place(place: PlaceRow) -> Row:
-    return "place.save", {
-        "id": place.id,
-        "title": place.title,
-        "at": place.added_at,
-        "by": place.added_by,
-    }
-
-
-def remove_place(place: str) -> Row:
-    return "place.remove", {"id": place}
-
-
-def move(old: str, new: str, at: int) -> Row:
-    """A chat lives on under a new id; both as ``Address.place`` writes them."""
-    return "move.save", {"old": old, "new": new, "at": at}
-
-
 # The gateway itself -----------------------------------------------------------------------
 
 
@@ -460,26 +400,4 @@ def release() -> tuple[Row, ...]:
         ("release.turns", {}),
         ("release.messages", {}),
         ("release.deliveries", {}),
-    )
-
-
-KEPT = 30 * 24 * 3600 * 1000  # ms; platforms redeliver for a day or so
-ACTS_KEPT = 365 * 24 * 3600 * 1000  # ms; what admins did
-TIDIED_AT_ONCE = 2000
-
-
-def tidy(now: int) -> tuple[Row, ...]:
-    """Delete what has served its time: a bounded number of each kind, so call it now and then."""
-    old = {"before": now - KEPT, "limit": TIDIED_AT_ONCE}
-    day = datetime.fromtimestamp((now - KEPT) / 1000, UTC).date().isoformat()
-    return (
-        ("tidy.seen", old),
-        ("tidy.buttons", old),
-        ("tidy.unreadable", old),
-        ("tidy.firings", old),
-        ("tidy.watches", {"since": now - KEPT}),
-        ("tidy.budgets", old),
-        ("tidy.spent", {"day": day, "limit": TIDIED_AT_ONCE}),
-        ("tidy.pairings", {"before": now}),
-        ("audit.tidy", {"before": now - ACTS_KEPT}),
     )

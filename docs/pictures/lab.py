@@ -20,7 +20,7 @@ import httpx
 
 from core.budget_words import day_of
 from core.job_rules import FiringState
-from core.store import jobs, rows, web
+from core.store import jobs, roster, web
 from core.store.jobs import FiringRow
 from core.store.records import PersonRow
 from core.store.rows import Row
@@ -96,8 +96,8 @@ async def _people(page: Page) -> None:
     store, now = page.site.parts.store, page.clock.now()
     named = ((f"telegram:{ANA}", "Ana"), (f"telegram:{BEN}", "Ben"))
     await store.save(
-        *(rows.person(PersonRow(one, name, "", "", now - 30 * DAY)) for one, name in named),
-        rows.person(PersonRow("slack:U0CARLA", "Carla", "member", "", now - 8 * DAY, PEOPLE[0])),
+        *(roster.person(PersonRow(one, name, "", "", now - 30 * DAY)) for one, name in named),
+        roster.person(PersonRow("slack:U0CARLA", "Carla", "member", "", now - 8 * DAY, PEOPLE[0])),
         web.link(f"telegram:{ANA}", PEOPLE[0], now - 7 * DAY),
         *(web.act(now - ago, PEOPLE[0], act, about, more) for ago, act, about, more in ACTS),
     )

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from core.store import rows
+from core.store import roster
 from core.store.web import Signin
 from gateway.web import cookies
 from gateway.web.access import Bad, Who, api, page, text
@@ -91,6 +91,6 @@ async def _zone(request: Request, visitor: Visitor) -> Response:
     if zone and zone not in available_timezones():
         raise Bad("there is no such time zone; write one like Europe/Berlin")
     store = site.parts.store
-    await store.save(rows.person_zone(visitor.person, zone, site.clock.now()))
+    await store.save(roster.person_zone(visitor.person, zone, site.clock.now()))
     await site.parts.people.load(store)
     return JSONResponse({"zone": zone})

@@ -11,7 +11,7 @@ from typing import Any
 
 from core import usage
 from core.people import WEB, People, Role
-from core.store import reads, web
+from core.store import roster, web
 from core.store.web import Signin
 from gateway.web.accounts import OWNER
 from gateway.web.naming import name_of, straight
@@ -70,7 +70,7 @@ async def _waiting(site: Site, zone: str) -> list[Json]:
             "until": said(row.expires_at, zone, now),
             "minutes": max(1, (row.expires_at - now) // 60_000),
         }
-        for row in await reads.pairings(site.parts.store)
+        for row in await roster.pairings(site.parts.store)
         if row.expires_at > now
     ]
 
@@ -80,7 +80,7 @@ async def _people(
 ) -> list[Json]:
     """Chat identities with a role, admins first."""
     people, now = site.parts.people, site.clock.now()
-    stored = {row.id: row for row in await reads.people(site.parts.store)}
+    stored = {row.id: row for row in await roster.people(site.parts.store)}
     listed = []
     for person in people.known():
         role = people.role(person)
@@ -133,7 +133,7 @@ async def _places(site: Site, zone: str) -> list[Json]:
     """Group chats and channels in which members may talk."""
     now = site.clock.now()
     listed: list[Json] = []
-    stored = await reads.places(site.parts.store)
+    stored = await roster.places(site.parts.store)
     for row in stored:
         added = said(row.added_at, zone, now)
         why = f"allowed{_by(site, row.added_by)}, {added}"

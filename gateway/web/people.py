@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from core.people import WEB, Role
-from core.store import reads, rows, web
+from core.store import roster, web
 from core.store.records import PersonRow, PlaceRow
 from gateway import reports, values
 from gateway.web import listing
@@ -76,7 +76,7 @@ async def _save(request: Request, visitor: Visitor) -> Response:
     row = PersonRow(person, name, role, zone, now, visitor.person)
     word = "person.role" if before else "person.added"
     act = web.act(now, visitor.person, word, person, wanted.value)
-    await site.parts.store.save(rows.person(row), rows.remove_pairing(person), act)
+    await site.parts.store.save(roster.person(row), roster.remove_pairing(person), act)
     await site.parts.people.load(site.parts.store)
     return _done(f"{name_of(site, person)} is {_a(wanted)} now.")
 
@@ -94,7 +94,7 @@ async def _remove(request: Request, visitor: Visitor) -> Response:
         _sure(request, site, visitor, person, f"{name} is an admin")
     now = site.clock.now()
     act = web.act(now, visitor.person, "person.removed", person, f"was {stored.role}")
-    await site.parts.store.save(rows.remove_person(person), web.remove_link(person), act)
+    await site.parts.store.save(roster.remove_person(person), web.remove_link(person), act)
     await site.parts.people.load(site.parts.store)
     site.hub.doubt()
     stopped = await ended(site.parts.store, site.parts.runner, person, visitor.person)
@@ -113,7 +113,7 @@ async def _pairing(request: Request, visitor: Visitor) -> Response:
     """Let in or refuse somebody who waits. Who is refused is not told."""
     site, person, verb = site_of(request), text(request, "person", 200), text(request, "do", 20)
     store, now = site.parts.store, site.clock.now()
-    waiting = next((o for o in await reads.pairings(store) if o.person == person), None)
+    waiting = next((o for o in await roster.pairings(store) if o.person == person), None)
     if waiting is None or waiting.expires_at <= now:
         raise Bad("Nobody such waits any more: a request lasts an hour.", 404)
     name = straight(waiting.name) or person
@@ -128,7 +128,7 @@ async def _pairing(request: Request, visitor: Visitor) -> Response:
     if verb != "refuse":
         raise Bad("Say let_in or refuse.")
     act = web.act(now, visitor.person, "person.refused", person, waiting.name)
-    await store.save(rows.remove_pairing(person), act)
+    await store.save(roster.remove_pairing(person), act)
     return _done(f"{name} was not let in.")
 
 
@@ -142,7 +142,7 @@ async def _allow(request: Request, visitor: Visitor) -> Response:
     title = straight(text(request, "title", 120, needed=False))
     now = site.clock.now()
     act = web.act(now, visitor.person, "place.allowed", place, title)
-    row = rows.place(PlaceRow(place, title, now, visitor.person))
+    row = roster.place(PlaceRow(place, title, now, visitor.person))
     await site.parts.store.save(row, act)
     await site.parts.people.load(site.parts.store)
     return _done(f"Members may talk in {title or place} now.")
@@ -150,7 +150,7 @@ async def _allow(request: Request, visitor: Visitor) -> Response:
 
 async def _disallow(request: Request, visitor: Visitor) -> Response:
     site, place = site_of(request), text(request, "place", 200)
-    stored = next((one for one in await reads.places(site.parts.store) if one.id == place), None)
+    stored = next((one for one in await roster.places(site.parts.store) if one.id == place), None)
     if stored is None:
         known = place in site.parts.people.lists.places
         why = "That place is named by the settings, so it cannot be removed here."
@@ -158,7 +158,7 @@ async def _disallow(request: Request, visitor: Visitor) -> Response:
             why if known else "That place is not on the list any more.", 409 if known else 404
         )
     act = web.act(site.clock.now(), visitor.person, "place.removed", place, stored.title)
-    await site.parts.store.save(rows.remove_place(place), act)
+    await site.parts.store.save(roster.remove_place(place), act)
     await site.parts.people.load(site.parts.store)
     return _done(f"Nobody is answered in {straight(stored.title) or place} any more.")
 
@@ -227,7 +227,7 @@ def _role(request: Request) -> Role:
 
 
 async def _stored(site: Site, person: str) -> PersonRow | None:
-    return next((row for row in await reads.people(site.parts.store) if row.id == person), None)
+    return next((row for row in await roster.people(site.parts.store) if row.id == person), None)
 
 
 def _a(role: Role) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from core.messages import Address
-from core.store import reads, rows
+from core.store import housekeeping, reads, rows
 from core.store.errors import Closed, Poisoned
 from core.store.records import LaneRow, MessageRow
 from core.store.rows import Row
@@ -125,7 +125,7 @@ class StoreContract:
             clock.jump(29 * 86_400)
             await store.commit(memory.unit(store, "young"))
             clock.jump(2 * 86_400)
-            await store.save(*rows.tidy(clock.now()))
+            await store.save(*housekeeping.tidy(clock.now()))
             assert not await reads.seen(store, "old")
             assert await reads.seen(store, "young")
 

@@ -14,7 +14,7 @@ from core.items import Item
 from core.lanes import Hold, LaneView
 from core.messages import Address, Part
 from core.people import Lists, People, Role
-from core.store import glance, reads, rows
+from core.store import glance, reads, roster, rows
 from core.store.errors import StoreError
 from core.store.records import (
     Delivery,
@@ -174,8 +174,8 @@ async def test_who_was_let_in_is_seen_beside_a_running_gateway(tmp_path: Path) -
     path = tmp_path / "laneway.db"
     async with Store.open(path, SystemClock()) as store:
         await store.save(
-            rows.person(PersonRow("telegram:1", "Ana", "admin")),
-            rows.person(PersonRow("telegram:2", "Ben", "member")),
+            roster.person(PersonRow("telegram:1", "Ana", "admin")),
+            roster.person(PersonRow("telegram:2", "Ben", "member")),
         )
         assert glance.roles(path) == {"telegram:1": "admin", "telegram:2": "member"}
 
@@ -202,7 +202,7 @@ ZOE = "telegram:700000009"
 async def waiting(store: Store, chat: bool = True) -> People:
     """Zoe was given a code, in her chat with the bot."""
     now = store.clock.now()
-    await store.save(rows.pairing(PairingRow("ABCD2345", ZOE, "Zoe", now, now + 60_000)))
+    await store.save(roster.pairing(PairingRow("ABCD2345", ZOE, "Zoe", now, now + 60_000)))
     if chat:
         lane = "telegram:700000009"
         address = Address("telegram", "700000009")
@@ -242,8 +242,8 @@ async def test_who_is_let_in_while_the_gateway_is_down_is_told_by_the_next_start
         await reports.pair(store, await waiting(store), "ABCD2345")
         (told,) = await reads.deliveries_open(store)
         assert told.state is DeliveryState.PENDING
-        assert [row.id for row in await reads.people(store)] == [ZOE]
-        assert await reads.pairings(store) == []
+        assert [row.id for row in await roster.people(store)] == [ZOE]
+        assert await roster.pairings(store) == []
 
 
 async def test_who_is_let_in_without_a_chat_we_know_is_let_in_all_the_same(tmp_path: Path) -> None:
@@ -257,8 +257,8 @@ async def test_who_is_let_in_without_a_chat_we_know_is_let_in_all_the_same(tmp_p
 async def test_a_code_that_is_wrong_or_old_lets_nobody_in(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "laneway.db", SystemClock()) as store:
         people = await waiting(store)
-        await store.save(rows.pairing(PairingRow("WXYZ2345", "telegram:8", "Old", 1, 2)))
+        await store.save(roster.pairing(PairingRow("WXYZ2345", "telegram:8", "Old", 1, 2)))
         for code in ("", "ABCD2346", "WXYZ2345"):
             with pytest.raises(LookupError, match="nobody waits"):
                 await reports.pair(store, people, code)
-        assert await reads.people(store) == []
+        assert await roster.people(store) == []

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from core.job_rules import Job, JobKind
+from core.store import housekeeping, rows, web
 from core.store import jobs as stored
-from core.store import rows, web
 from core.store.records import RuleRow
 from core.store.web import Act
 from tests.intake.scene import ANA, BEN, Scene
@@ -86,5 +86,5 @@ async def test_an_act_is_a_line_of_the_log(scene: Scene, caplog: pytest.LogCaptu
 async def test_acts_older_than_a_year_are_forgotten(scene: Scene) -> None:
     now = scene.clock.now()
     await scene.store.save(web.act(now - 366 * 86_400_000, ANA, "all.paused"))
-    await scene.store.save(*rows.tidy(now))
+    await scene.store.save(*housekeeping.tidy(now))
     assert await acts(scene) == []

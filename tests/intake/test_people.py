@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.messages import Address, Moved
 from core.people import Allowance, Knocks, Lists, People, Role
-from core.store import reads, rows
+from core.store import reads, roster
 from core.store.records import PersonRow, PlaceRow
 from core.turns import Status
 from tests.fakes.clock import FakeClock
@@ -17,8 +17,8 @@ OLD, NEW = "-900000077", "-1001900000077"
 
 async def test_stored_people_and_places_add_to_those_of_the_environment(scene: Scene) -> None:
     await scene.store.save(
-        rows.person(PersonRow(MAL, "Mal", "member", "", 1, ANA)),
-        rows.place(PlaceRow("telegram:-5", "Five", 1, ANA)),
+        roster.person(PersonRow(MAL, "Mal", "member", "", 1, ANA)),
+        roster.place(PlaceRow("telegram:-5", "Five", 1, ANA)),
     )
     await scene.ground.people.load(scene.store)
     people = scene.ground.people
@@ -29,7 +29,7 @@ async def test_stored_people_and_places_add_to_those_of_the_environment(scene: S
 
 
 async def test_a_stored_role_never_lowers_that_of_the_environment(scene: Scene) -> None:
-    await scene.store.save(rows.person(PersonRow(ANA, "Ana", "member", "", 1, "")))
+    await scene.store.save(roster.person(PersonRow(ANA, "Ana", "member", "", 1, "")))
     await scene.ground.people.load(scene.store)
     assert scene.ground.people.role(ANA) is Role.ADMIN
     assert scene.ground.people.admins() == (ANA,)
@@ -39,7 +39,7 @@ async def test_somebody_unknown_gets_a_pairing_code_once_an_hour(scene: Scene) -
     await scene.say("/whoami", MAL)
     await scene.say("/start", MAL)
     (text,) = scene.said
-    (pairing,) = await reads.pairings(scene.store)
+    (pairing,) = await roster.pairings(scene.store)
     assert MAL in text
     assert f"`laneway pair {pairing.code}`" in text
     assert "on my page" in text
@@ -56,7 +56,7 @@ async def test_somebody_unknown_gets_no_code_in_a_group_and_for_no_other_command
     await scene.say("/help", MAL)
     await scene.say("/whoami now", MAL, from_bot=True)
     assert scene.said == []
-    assert await reads.pairings(scene.store) == []
+    assert await roster.pairings(scene.store) == []
 
 
 async def test_start_is_help_for_those_who_are_known(scene: Scene) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from core.job_rules import FiringState, IfBusy, Job, JobKind
 from core.messages import Address
-from core.store import copies, reads, rows
+from core.store import copies, housekeeping, reads, rows
 from core.store import jobs as stored
 from core.store.errors import Poisoned
 from core.store.jobs import FiringRow
@@ -100,7 +100,7 @@ async def test_old_firings_are_tidied_and_open_ones_stay(tmp_path: Path) -> None
         await store.commit(claim(store, now))
         await store.save(stored.firing(FiringRow(1, now + 1, now, FiringState.SKIPPED)))
         clock.jump(31 * 86400)
-        await store.save(*rows.tidy(clock.now()))
+        await store.save(*housekeeping.tidy(clock.now()))
         assert [one.state for one in await stored.firings(store, 1, 9)] == [FiringState.OPEN]
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.messages import Address, Button, FileKind, FileRef, Part, Quote, Style, clean
-from core.store import encoding, reads, rows
+from core.store import encoding, reads, roster, rows
 from core.store.errors import ReadFailed
 from core.store.records import (
     ApprovalRow,
@@ -150,32 +150,33 @@ async def test_people_places_and_the_gateways_own_rows(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "laneway.db", FakeClock()) as store:
         await store.save(
             lane_row(),
-            rows.person(ana),
-            rows.pairing(PairingRow("123", ANA, "Ana", 1, 2)),
-            rows.pairing(PairingRow("456", ANA, "Ana", 3, 4)),
-            rows.place(PlaceRow("telegram:-1", "Lab", 1, ANA)),
-            rows.move("telegram:-1", "telegram:-2", 1),
+            roster.person(ana),
+            roster.pairing(PairingRow("123", ANA, "Ana", 1, 2)),
+            roster.pairing(PairingRow("456", ANA, "Ana", 3, 4)),
+            roster.place(PlaceRow("telegram:-1", "Lab", 1, ANA)),
+            roster.move("telegram:-1", "telegram:-2", 1),
             rows.setting(SettingRow("LANEWAY_PREVIEW", "off", 1, ANA)),
             rows.process(ProcessRow(7, 1.5, LANE, "mark")),
             rows.button(ButtonRow("b1", LANE, None, "stop", {"turn": 1}, 5)),
         )
-        assert await reads.people(store) == [ana]
-        await store.save(rows.person_zone(ANA, "UTC", 9))
-        assert [person.zone for person in await reads.people(store)] == ["UTC"]
-        assert [pairing.code for pairing in await reads.pairings(store)] == ["456"]
-        assert await reads.places(store) == [PlaceRow("telegram:-1", "Lab", 1, ANA)]
-        assert await reads.moves(store) == {"telegram:-1": "telegram:-2"}
+        assert await roster.people(store) == [ana]
+        await store.save(roster.person_zone(ANA, "UTC", 9))
+        assert [person.zone for person in await roster.people(store)] == ["UTC"]
+        assert [pairing.code for pairing in await roster.pairings(store)] == ["456"]
+        assert await roster.places(store) == [PlaceRow("telegram:-1", "Lab", 1, ANA)]
+        assert await roster.moves(store) == {"telegram:-1": "telegram:-2"}
         assert (await reads.settings(store))["LANEWAY_PREVIEW"].value == "off"
         assert await reads.processes(store) == [ProcessRow(7, 1.5, LANE, "mark")]
         assert await reads.button(store, "b1") == ButtonRow(
             "b1", LANE, None, "stop", {"turn": 1}, 5
         )
         await store.save(
-            rows.remove_person(ANA), rows.remove_pairing(ANA), rows.remove_place("telegram:-1"),
+            roster.remove_person(ANA), roster.remove_pairing(ANA),
+            roster.remove_place("telegram:-1"),
             rows.remove_setting("LANEWAY_PREVIEW"), rows.remove_process(7, 1.5),
         )  # fmt: skip
-        assert await reads.people(store) == await reads.processes(store) == []
-        assert await reads.pairings(store) == await reads.places(store) == []
+        assert await roster.people(store) == await reads.processes(store) == []
+        assert await roster.pairings(store) == await roster.places(store) == []
         assert await reads.settings(store) == {}
 
 

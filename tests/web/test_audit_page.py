@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 import gateway
-from core.store import rows, web
+from core.store import housekeeping, web
 from gateway.web.audit import SHOWN, WORDS
 from tests.web.hostile import HOSTILE, looked
 from tests.web.site import ANA, OWNER, Page
@@ -114,7 +114,7 @@ async def test_acts_are_kept_for_a_year(page: Page, ana: httpx.AsyncClient) -> N
     await store.save(
         web.act(now - 366 * day, ANA, "test.old"), web.act(now - 364 * day, ANA, "test.kept")
     )
-    await store.save(*rows.tidy(now))
+    await store.save(*housekeeping.tidy(now))
     assert await acts(ana, act="test.old") == []
     assert len(await acts(ana, act="test.kept")) == 1
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 from core.job_rules import Job, JobKind, JobState
 from core.messages import Address
 from core.store import jobs as stored
-from core.store import rows, web
+from core.store import roster, rows, web
 from gateway.web.jobs import ENDED, GOING
 from tests.web.hostile import HOSTILE, looked
 from tests.web.site import ANA, BEN, Page
@@ -149,14 +149,14 @@ async def test_a_job_shows_its_words_and_its_next_times_on_the_clocks_of_who_loo
     assert job["when"] == "every day at 09:00"
     assert len(job["coming"]) == 3
     assert all(one["at"].endswith(("09:00:00+01:00", "09:00:00+02:00")) for one in job["coming"])
-    await page.site.parts.store.save(rows.person_zone(BEN, "Asia/Tokyo", 1))
+    await page.site.parts.store.save(roster.person_zone(BEN, "Asia/Tokyo", 1))
     await page.site.parts.people.load(page.site.parts.store)
     try:
         again = (await ben.get(f"/api/jobs/{job['id']}")).json()
         assert all(one["at"].endswith(":00:00+09:00") for one in again["coming"])
         assert "Asia/Tokyo" in (await ben.get("/jobs")).text
     finally:
-        await page.site.parts.store.save(rows.remove_person(BEN))
+        await page.site.parts.store.save(roster.remove_person(BEN))
         await page.site.parts.people.load(page.site.parts.store)
 
 

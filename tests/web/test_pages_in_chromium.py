@@ -10,7 +10,7 @@ from playwright.async_api import Browser, ViewportSize, expect
 
 from core.messages import Address
 from core.store import jobs as stored
-from core.store import rows, web
+from core.store import roster, rows, web
 from core.store.records import PersonRow
 from tests.web.chromium import browser, screen
 from tests.web.hostile import HOSTILE
@@ -29,7 +29,7 @@ async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
         store = running.site.parts.store
         await store.save(
             rows.new_lane("ana", Address("local", "ana"), True, NAME, 1, ANA),
-            rows.person(PersonRow(EVE, NAME, "member", "", 1, ANA)),
+            roster.person(PersonRow(EVE, NAME, "member", "", 1, ANA)),
             web.act(1, ANA, "person.added", EVE, "a-word-without-any-blank" * 20),
         )
         await running.site.parts.people.load(store)
@@ -137,7 +137,7 @@ PLACES = ["/chat", "/lanes", "/jobs", "/usage", "/people", "/settings", "/audit"
 async def test_every_page_is_light_fits_a_narrow_phone_and_asks_nobody_else(
     page: Page, browser: Browser
 ) -> None:
-    await page.site.parts.store.save(rows.person(PersonRow(EVE, NAME, "member", "", 1, ANA)))
+    await page.site.parts.store.save(roster.person(PersonRow(EVE, NAME, "member", "", 1, ANA)))
     await page.site.parts.people.load(page.site.parts.store)
     async with screen(page, browser, "ana@example.org", NARROW, dark=True) as tab:
         asked: set[str] = set()

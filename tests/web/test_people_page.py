@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from core.messages import Address
 from core.people import Role
-from core.store import reads, rows, web
+from core.store import reads, roster, rows, web
 from core.store.records import PairingRow, PersonRow, PlaceRow
 from core.turns import Status
 from gateway.web.naming import straight
@@ -38,7 +38,7 @@ async def ana(page: Page) -> httpx.AsyncClient:
 
 
 async def store_people(page: Page, *people: PersonRow) -> None:
-    await page.site.parts.store.save(*map(rows.person, people))
+    await page.site.parts.store.save(*map(roster.person, people))
     await page.site.parts.people.load(page.site.parts.store)
 
 
@@ -140,7 +140,7 @@ async def test_a_role_can_be_raised_and_lowered_and_keeps_name_and_zone(
     assert role(page, CARLA) is Role.ADMIN
     assert (await post(ana, "people", person=CARLA, role="member")).status_code == 200
     assert role(page, CARLA) is Role.MEMBER
-    row = next(row for row in await reads.people(page.site.parts.store) if row.id == CARLA)
+    row = next(row for row in await roster.people(page.site.parts.store) if row.id == CARLA)
     assert (row.name, row.zone, row.role) == ("Carla", "Asia/Tokyo", "member")
     assert (await post(ana, "people", person=CARLA, role="king")).status_code == 400
 
@@ -223,7 +223,7 @@ async def test_an_admin_who_would_shut_themselves_out_has_to_write_it(
 async def waits(page: Page, person: str, name: str = "Mal", lasts: int = 3_600_000) -> None:
     now = page.clock.now()
     row = PairingRow(f"C{person[-7:]}", person, name, now, now + lasts)
-    await page.site.parts.store.save(rows.pairing(row))
+    await page.site.parts.store.save(roster.pairing(row))
 
 
 async def test_two_who_let_somebody_in_at_once_do_it_once(
@@ -247,7 +247,7 @@ async def test_who_waits_is_let_in_as_a_member(page: Page, ana: httpx.AsyncClien
     assert (await post(ana, "pairings", person=person, do="let_in")).status_code == 200
     assert role(page, person) is Role.MEMBER
     assert await newest(page) == (ANA, "person.let_in", person)
-    row = next(row for row in await reads.people(page.site.parts.store) if row.id == person)
+    row = next(row for row in await roster.people(page.site.parts.store) if row.id == person)
     assert row.added_by == ANA
     assert (await post(ana, "pairings", person=person, do="let_in")).status_code == 404
 
@@ -258,7 +258,7 @@ async def test_who_is_refused_waits_no_more(page: Page, ana: httpx.AsyncClient) 
     assert (await post(ana, "pairings", person=person, do="maybe")).status_code == 400
     assert (await post(ana, "pairings", person=person, do="refuse")).status_code == 200
     assert role(page, person) is Role.NONE
-    assert await reads.pairings(page.site.parts.store) == []
+    assert await roster.pairings(page.site.parts.store) == []
     assert await newest(page) == (ANA, "person.refused", person)
 
 
@@ -364,7 +364,7 @@ async def test_names_of_others_are_text_on_the_page(
     page: Page, ana: httpx.AsyncClient, words: str
 ) -> None:
     await store_people(page, PersonRow(CARLA, words, "member", "", 1, ANA))
-    await page.site.parts.store.save(rows.place(PlaceRow(PLACE, words, 1, ANA)))
+    await page.site.parts.store.save(roster.place(PlaceRow(PLACE, words, 1, ANA)))
     await waits(page, "telegram:700000034", words)
     found = looked((await ana.get("/people")).text)
     assert found.faults == []
