@@ -220,6 +220,8 @@ class Delivering:
                 await self._unmark(attempt)
             case MessageGone() if attempt.edits:
                 return await self._gone(attempt)
+            case Refused() | FormatRefused() if attempt.edits and not attempt.deletes:
+                await self._leave(attempt)
             case ChatMoved(new_chat=new_chat) if not attempt.moved:
                 attempt.moved = True
                 await self._unmark(attempt)
@@ -235,9 +237,16 @@ class Delivering:
         if attempt.deletes:
             return Outcome(DeliveryState.SENT)
         if attempt.delivery.turn is not None:
-            attempt.rows = tuple(self._previews.lost(attempt.delivery.turn))
+            attempt.rows = tuple(self._previews.lost(attempt.delivery.turn, attempt.target))
         attempt.target, attempt.anew, attempt.late = "", True, False
         return None
+
+    async def _leave(self, attempt: Attempt) -> None:
+        """The message cannot be changed: what it should say is sent once as a new one."""
+        if attempt.delivery.turn is not None:
+            left = await self._previews.stuck(attempt.delivery.turn, attempt.target)
+            attempt.rows = tuple(left)
+        attempt.target, attempt.anew, attempt.late = "", True, False
 
     # What may be there --------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from core.channel import (
     MessageGone,
     NotSent,
     RateLimited,
+    Refused,
     Revise,
     Send,
     SendError,
@@ -179,6 +180,8 @@ class Drawing:
             case ChatMoved(new_chat=new_chat):
                 preview.fate, preview.ended = Fate.GONE, True
                 await self._calls.follow(place.address, new_chat)
+            case Refused() if preview.message_id:
+                preview.stuck, preview.ended = True, True
             case _:
                 preview.ended = True
         if preview.ended:

@@ -149,6 +149,8 @@ class Previews:
         if preview is None:
             return Remains(rows=tuple(left))
         await self._drawing.last_call(preview, CLOSING_TIME)
+        if preview.stuck:
+            left += await self._left(preview)
         if preview.fate is Fate.SHOWN:
             return Remains(preview.message_id, preview.late, tuple(left))
         return Remains(rows=(*left, *self._drawing.ending(preview)))
@@ -158,13 +160,20 @@ class Previews:
         self._by_turn.pop(turn, None)
         self._deliver(self._leaving.pop(turn, []))
 
-    def lost(self, turn: int) -> Iterable[Row]:
-        """Its message turned out to be gone."""
+    def lost(self, turn: int, message_id: str) -> Iterable[Row]:
+        """A message of the turn turned out to be gone; it may be another than its preview."""
         preview = self._by_turn.get(turn)
-        if preview is None:
+        if preview is None or preview.message_id != message_id:
             return ()
         preview.fate = Fate.GONE
         return self._drawing.ending(preview)
+
+    async def stuck(self, turn: int, message_id: str) -> Iterable[Row]:
+        """It cannot be changed: the answer is a message of its own, and this one goes after it."""
+        preview = self._by_turn.get(turn)
+        if preview is None or preview.message_id != message_id:
+            return ()
+        return await self._left(preview)
 
     def moved(self, place: str) -> None:
         """What was sent to a chat's old id counts as gone."""
@@ -179,6 +188,12 @@ class Previews:
         stands_below = self._by_turn.get(preview.turn) is preview
         if stands_below and (above := self._above.pop(preview.turn, None)):
             self._take_away(above)
+
+    async def _left(self, preview: Preview) -> list[Row]:
+        left, gone = await self._drawing.leave(preview, CLOSING_TIME)
+        self._leaving[preview.turn] = [*self._leaving.get(preview.turn, ()), *gone]
+        preview.fate = Fate.GONE
+        return left
 
     def _take_away(self, preview: Preview) -> None:
         """Close it and remove its message, in a task of its own."""

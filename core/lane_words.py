@@ -18,7 +18,7 @@ WHY_MOST = 300  # characters of an engine's reason
 
 def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
     """Why something was not done, and what to do instead."""
-    it = quoted(what) if what else "That"
+    it = quoted(what) if what else "your message"
     match reason:
         case Refusal.QUEUE_FULL:
             full = f" ({count(limit, 'message')})" if limit is not None else ""
@@ -47,7 +47,7 @@ def refusal(reason: Refusal, what: str = "", limit: int | None = None) -> str:
         case Refusal.OVER:
             return "That turn is over already; what runs now goes on."
         case Refusal.STOPPING:
-            return f"{it} is being stopped already."
+            return f"{quoted(what) if what else 'That'} is being stopped already."
         case Refusal.PAUSED:
             return (
                 f"Paused here, so {it} was not started. Ask again when an admin has let it go on, "
@@ -126,12 +126,12 @@ def _nothing(reason: Refusal | None, turn: Turn | None) -> str:
 
 def _denied(reason: Refusal, turn: Turn | None) -> str:
     """Why nothing was done about a message; one that waits is not lost by it."""
-    it = quoted(turn.label) if turn else "That"
+    it = quoted(turn.label) if turn and turn.label else "that message"
     if turn is None or turn.status is not Status.WAITING:
         return refusal(reason, turn.label if turn else "")
     match reason:
         case Refusal.NO_SIDE:
-            return f"{it} cannot be answered on the side here; it keeps its place in the queue."
+            return f"On the side {it} cannot be answered here; it keeps its place in the queue."
         case Refusal.SIDE_BUSY:
             return f"A side answer is already being written; {it} keeps its place in the queue."
         case Refusal.PAUSED:

@@ -46,6 +46,7 @@ class Preview:
     created_at: int = 0  # of that record; ms
     closed: bool = False
     ended: bool = False  # no further frame will be tried
+    stuck: bool = False  # its message is there, and the platform lets nobody change it
     late: bool = False  # an edit may still land although nobody waits for it any more
     waiting: bool = False  # for its turn at the gate, with no call under way
     calling: bool = False

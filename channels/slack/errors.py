@@ -32,8 +32,8 @@ _TOKEN = {
     "not_allowed_token_type", "org_login_required", "user_removed_from_team",
 }  # fmt: skip
 _MESSAGE_GONE = {
-    "message_not_found", "cant_update_message", "edit_window_closed", "bad_timestamp",
-    "cant_delete_message", "compliance_exports_prevent_deletion",
+    "message_not_found", "bad_timestamp", "cant_delete_message",
+    "compliance_exports_prevent_deletion",
 }  # fmt: skip
 _THREAD_GONE = {
     "thread_not_found", "cannot_reply_to_message", "invalid_thread_ts",

@@ -45,7 +45,6 @@ _NEVER_LEFT = (
 )
 _MESSAGE_GONE = (
     "message to edit not found",
-    "message can't be edited",
     "message_id_invalid",
     "there is no text in the message to edit",
     "message to react not found",

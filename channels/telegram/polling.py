@@ -29,6 +29,7 @@ BATCH = 50  # fewer than a glance asks for, so that a stop behind a full batch i
 GLANCE = 100
 DISK_PATIENCE = 2.0
 LEAST_PAUSE, MOST_PAUSE, TOKEN_PAUSE = 1.0, 30.0, 180.0
+HICCUPS = 6  # refusals of the token that may pass: what stands before Telegram says 404 as well
 CONFLICT_CALM = 60.0
 CONFLICT_POLL = 5  # long enough that another instance would come back and end it
 OTHER_INSTANCE = (
@@ -152,8 +153,9 @@ class Poller:
         self._wait = 0
         match error:
             case TokenRefused():
+                self._failures += 1
                 self.report(Connection(TOKEN_REFUSED, fatal=True))
-                return TOKEN_PAUSE
+                return growing(self._failures) if self._failures <= HICCUPS else TOKEN_PAUSE
             case Conflicted() if "webhook" in str(error).lower():
                 return await self._webhook()
             case Conflicted():

@@ -23,7 +23,7 @@ from core.channel import (
     Uncertain,
 )
 from core.messages import Part
-from core.store.records import DeliveryState
+from core.store.records import DeliveryKind, DeliveryState
 from tests.delivery.scene import ANA, BEN, OTHER_TOPIC, TOPIC, Scene, scene
 from tests.fakes.channel import Fault
 
@@ -187,6 +187,54 @@ async def test_a_preview_deleted_just_before_the_answer_is_replaced_by_a_message
     await it.answer("answer", "more", turn=turn)
     assert it.channel.texts() == ["answer", "more"]
     assert len(it.channel.of(Revise)) == 1
+
+
+async def test_a_question_that_somebody_deleted_costs_the_turn_nothing_it_shows(it: Scene) -> None:
+    turn = await it.turn()
+    question = await it.say("may I?", kind=DeliveryKind.CARD, turn=turn)
+    await frames(it, turn, "a")
+    it.channel.drop((await it.row(question)).message_id)
+    target = (await it.row(question)).message_id
+    await it.say("allowed", kind=DeliveryKind.CARD, turn=turn, target=target)
+    await frames(it, turn, "ab")
+    await it.answer("answer", turn=turn)
+    assert it.channel.texts() == ["answer", "allowed"]
+
+
+@pytest.mark.parametrize("error", [Refused("can't be edited"), Refused("a reason of its own")])
+async def test_a_preview_that_may_not_be_edited_gives_way_to_the_answer(
+    it: Scene, error: SendError
+) -> None:
+    turn = await it.turn()
+    await frames(it, turn, "a")
+    it.channel.fail(Revise, error)
+    await frames(it, turn, "ab", "abc")
+    await it.answer("answer", "more", turn=turn)
+    assert it.channel.texts() == ["answer", "more"]
+    assert len(it.channel.of(Revise)) == 1
+
+
+@pytest.mark.parametrize("errors", [[Refused("no")], [FormatRefused(), FormatRefused()]])
+async def test_an_answer_that_may_not_take_its_previews_place_is_sent_once_anew(
+    it: Scene, errors: list[SendError]
+) -> None:
+    turn = await it.turn()
+    await frames(it, turn, "a")
+    it.channel.fail(Revise, *errors)
+    answer = await it.answer("answer", "more", turn=turn, markup="[]")
+    assert it.channel.texts() == ["answer", "more"]
+    assert await it.state(answer) is SENT
+    assert it.failed == []
+
+
+async def test_what_cannot_be_said_at_all_takes_its_preview_along(it: Scene) -> None:
+    turn = await it.turn()
+    await frames(it, turn, "a")
+    it.channel.fail(Revise, Refused("too long"))
+    it.channel.fail(Send, Refused("too long"))
+    answer = await it.answer("answer", turn=turn)
+    assert [delivery.id for delivery, _ in it.failed] == [answer.id]
+    assert it.channel.texts() == []
 
 
 async def test_a_gone_thread_is_the_answers_to_tell(it: Scene) -> None:

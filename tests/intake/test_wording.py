@@ -87,6 +87,11 @@ def test_a_full_queue_says_that_the_message_will_not_run() -> None:
     assert "will not run" in text
 
 
+def test_a_message_without_words_is_refused_in_a_whole_sentence() -> None:
+    text = lane_words.refuse(Refuse(turn(""), Refusal.QUEUE_FULL), 5)
+    assert "so your message will not run." in text
+
+
 @pytest.mark.parametrize("reason", list(Refusal))
 def test_every_refusal_has_words(reason: Refusal) -> None:
     assert lane_words.refusal(reason, "something").endswith(".")

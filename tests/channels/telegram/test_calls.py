@@ -284,7 +284,7 @@ class TestErrors:
         ("status", "said", "error"),
         [
             (400, "Bad Request: message to edit not found", MessageGone),
-            (400, "Bad Request: message can't be edited", MessageGone),
+            (400, "Bad Request: message can't be edited", Refused),
             (400, "Bad Request: MESSAGE_ID_INVALID", MessageGone),
             (400, "Bad Request: message thread not found", ThreadGone),
             (400, "Bad Request: TOPIC_CLOSED", ThreadGone),

@@ -208,11 +208,20 @@ class TestToken:
             await fake.until(lambda: not intake.up)
             assert intake.connections[-1].fatal
             assert "BotFather" in intake.connections[-1].reason
-            assert telegram.clock.asked[-1] == 180
+            await fake.until(lambda: telegram.clock.asked[-1] == 180)
             fake.token = token
             fake.user_says("back")
             await fake.until(lambda: intake.texts == ["back"])
         assert intake.up
+
+    async def test_a_refusal_that_passes_costs_no_minutes(self, telegram: Telegram) -> None:
+        fake, intake = telegram.fake, telegram.intake
+        fake.fail("getUpdates", 404, "Not Found")
+        fake.user_says("still here")
+        async with listening(telegram.channel, intake):
+            await fake.until(lambda: intake.texts == ["still here"])
+        assert intake.up
+        assert 180 not in telegram.clock.asked
 
     async def test_a_malformed_token_is_fatal_as_well(self, telegram: Telegram) -> None:
         telegram.fake.fail("getMe", 404, "Not Found")
