@@ -11,6 +11,7 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 from core.channel import (
@@ -37,6 +38,8 @@ from core.channel import (
 )
 from core.clock import Clock
 from core.messages import Address, FileRef, Incoming, Keyboard, Part, Receipt
+
+_NUMBERS = count(1001)  # of all of them: a platform gives no number twice, whoever starts anew
 
 LIMITS = ChannelLimits(
     titles=True,
@@ -122,7 +125,6 @@ class FakeChannel:
         self._faults: dict[type, deque[Fault]] = defaultdict(deque)
         self._landing: list[Call] = []
         self._incoming: asyncio.Queue[tuple[Sequence[Incoming], asyncio.Event]] = asyncio.Queue()
-        self._next = 1000
 
     @property
     def name(self) -> str:
@@ -270,8 +272,7 @@ class FakeChannel:
             case AnswerPress():
                 self.presses.append(call.action)
             case OpenThread():
-                self._next += 1
-                call.message_id = str(self._next)
+                call.message_id = str(next(_NUMBERS))
             case Find(address, nonce):
                 if not self._limits.finds_sends:
                     raise Refused("nothing can be found here")
@@ -291,8 +292,7 @@ class FakeChannel:
         known = self._made_by(nonce, address) if self._limits.idempotent_sends else ""
         if known and self.clock.monotonic() - self.messages[known].at < self.knows_nonces:
             return known
-        self._next += 1
-        name = str(self._next)
+        name = str(next(_NUMBERS))
         at, history = self.clock.monotonic(), [part.text]
         shown = Shown(name, address, part, keyboard, reply_to, nonce, path, at, history)
         self.messages[name] = shown
