@@ -17,7 +17,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -32,17 +31,12 @@ from gateway.cli.client import talk
 from tests.end_to_end.starting import PIPE, ROOT, STDOUT, Child, start
 from tests.fakes.alarm import ClockAlarm
 from tests.fakes.clock import QuickClock
+from tests.fakes.ports import free_port
 from tests.fakes.telegram import FORUM, GROUP, SUPERGROUP, TOKEN, FakeTelegram
 
 AGENT = ROOT / "tests" / "fakes" / "acp_agent.py"
 WITHIN = 30.0  # seconds any one thing may take
 TIMES = 3.0  # how fast the clock of a gateway in this process goes
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def environment(home: Path, fake: FakeTelegram | None, **more: str) -> dict[str, str]:

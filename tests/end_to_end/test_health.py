@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx
 
-from tests.end_to_end.house import House, free_port
+from tests.end_to_end.house import House
+from tests.fakes.ports import free_port
 from tests.fakes.telegram import ANA, TOKEN
 
 Answer = tuple[int, dict[str, Any]]
@@ -22,7 +23,7 @@ class Supervisor:
         self.port = free_port()
 
     async def look(self, path: str = "/readyz") -> Answer:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(verify=False, trust_env=False) as client:
             answer = await client.get(f"http://127.0.0.1:{self.port}{path}")
             return answer.status_code, answer.json()
 
@@ -100,7 +101,8 @@ async def test_other_addresses_and_methods_are_refused(tmp_path: Path) -> None:
     supervisor = Supervisor()
     async with House(tmp_path, LANEWAY_WEB_PORT=str(supervisor.port)):
         await supervisor.ready()
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{supervisor.port}") as client:
+        url = f"http://127.0.0.1:{supervisor.port}"
+        async with httpx.AsyncClient(base_url=url, verify=False, trust_env=False) as client:
             assert (await client.get("/nothing")).status_code == 404
             assert (await client.post("/readyz")).status_code == 405
             assert (await client.get("/../../etc/passwd")).status_code == 404

@@ -15,6 +15,7 @@ from aiohttp import WSMsgType, web
 from tests.fakes.discord_api import Api
 from tests.fakes.discord_faults import Call, Fault, Json, Limited, Pace, Refusal, Way
 from tests.fakes.discord_world import APPLICATION, GUILD, World
+from tests.fakes.ports import free_port
 
 PREFIX = "/api/v10"
 CONTENT_INTENT = 1 << 15
@@ -247,6 +248,7 @@ class Server(World):
         self._released = asyncio.Event()
         self._runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
+        port = port or free_port()
         await web.TCPSite(self._runner, "127.0.0.1", port, reuse_address=True).start()
         self.port = self._runner.addresses[0][1]
         return self

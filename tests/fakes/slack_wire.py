@@ -14,6 +14,7 @@ from typing import Self
 
 from aiohttp import WSMsgType, web
 
+from tests.fakes.ports import free_port
 from tests.fakes.slack_api import Api
 from tests.fakes.slack_faults import Call, Fault, Tiers, Way
 from tests.fakes.slack_posting import signed_post
@@ -225,6 +226,7 @@ class Server(World):
         self._released = asyncio.Event()
         self._runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await self._runner.setup()
+        port = port or free_port()
         await web.TCPSite(self._runner, "127.0.0.1", port, reuse_address=True).start()
         self.port = self._runner.addresses[0][1]
         return self

@@ -71,15 +71,12 @@ class Hours:
 
 
 def settings(home: Path) -> Settings:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     environ = {
         "LANEWAY_HOME": str(home),
         "LANEWAY_ENGINE": "acp",
         "LANEWAY_ACP_COMMAND": "agent",
         "LANEWAY_ACP_READONLY_MODE": "read-only",
-        "LANEWAY_WEB_PORT": str(port),
+        "LANEWAY_WEB_PORT": "0",
     }
     return config.load(environ, cwd=home.parent)
 

@@ -73,7 +73,7 @@ async def test_the_sums_of_a_gateway_at_work(tmp_path: Path) -> None:
         house.fake.user_says("/say on it\n/sleep 30")
         await house.fake.until(lambda: house.fake.texts(ANA)[-1:] != ["hello"])
         url = f"http://127.0.0.1:{house.running.web_port}"
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, verify=False) as client:
             headers = {"Authorization": f"Bearer {TOKEN}"}
             answer = await client.get(f"{url}/metrics", headers=headers)
     text = answer.text
