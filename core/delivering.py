@@ -18,6 +18,7 @@ from core.attempt import Attempt, Outcome
 from core.calls import Broke, Calls, Place
 from core.channel import (
     ChatMoved,
+    Forbidden,
     FormatRefused,
     MessageGone,
     NotSent,
@@ -220,7 +221,7 @@ class Delivering:
                 await self._unmark(attempt)
             case MessageGone() if attempt.edits:
                 return await self._gone(attempt)
-            case Refused() | FormatRefused() if attempt.edits and not attempt.deletes:
+            case Refused() | FormatRefused() | Forbidden() if attempt.edits and not attempt.deletes:
                 await self._leave(attempt)
             case ChatMoved(new_chat=new_chat) if not attempt.moved:
                 attempt.moved = True

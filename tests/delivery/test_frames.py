@@ -214,7 +214,9 @@ async def test_a_preview_that_may_not_be_edited_gives_way_to_the_answer(
     assert len(it.channel.of(Revise)) == 1
 
 
-@pytest.mark.parametrize("errors", [[Refused("no")], [FormatRefused(), FormatRefused()]])
+@pytest.mark.parametrize(
+    "errors", [[Refused("no")], [Forbidden("no")], [FormatRefused(), FormatRefused()]]
+)
 async def test_an_answer_that_may_not_take_its_previews_place_is_sent_once_anew(
     it: Scene, errors: list[SendError]
 ) -> None:
