@@ -6,6 +6,7 @@ a list, and no link in it signs anybody in. It must not know who asked, the stor
 
 from __future__ import annotations
 
+import base64
 import secrets
 import ssl
 from collections.abc import AsyncIterator
@@ -93,7 +94,7 @@ async def send(mail: EmailMessage, server: MailServer) -> None:
         final = all(one.code >= 500 for one in fault.recipients)
         raise NotSent("the server takes no mail for this address", final) from fault
     except aiosmtplib.SMTPResponseException as fault:
-        raise NotSent(_said(fault), fault.code >= 500) from fault
+        raise NotSent(_said(fault, server), fault.code >= 500) from fault
     except (aiosmtplib.SMTPException, OSError, ValueError) as fault:
         raise NotSent(str(fault) or type(fault).__name__, final=False) from fault
 
@@ -106,7 +107,7 @@ async def check(server: MailServer) -> str:
         async with connection(server) as client:
             await client.noop()
     except aiosmtplib.SMTPResponseException as fault:
-        raise NotSent(_said(fault), fault.code >= 500) from fault
+        raise NotSent(_said(fault, server), fault.code >= 500) from fault
     except (aiosmtplib.SMTPException, OSError, ValueError) as fault:
         raise NotSent(str(fault) or type(fault).__name__, final=False) from fault
     how = {Tls.STARTTLS: "encrypted", Tls.TLS: "encrypted", Tls.NONE: "not encrypted"}[server.tls]
@@ -142,5 +143,18 @@ async def connection(server: MailServer) -> AsyncIterator[aiosmtplib.SMTP]:
         client.close()
 
 
-def _said(fault: aiosmtplib.SMTPResponseException) -> str:
-    return f"the server said {fault.code} {' '.join(str(fault.message).split())[:200]}"
+def _said(fault: aiosmtplib.SMTPResponseException, server: MailServer) -> str:
+    """The server's words, without the password: some repeat the line they did not like."""
+    words = " ".join(str(fault.message).split())
+    password = server.password.reveal()
+    if password:
+        for form in _spelled(server.user, password):
+            words = words.replace(form, "…")
+    return f"the server said {fault.code} {words[:200]}"
+
+
+def _spelled(user: str, password: str) -> list[str]:
+    """A password as it is, and as AUTH LOGIN and AUTH PLAIN hand it over."""
+    sent = (password, f"\0{user}\0{password}", f"{user}\0{user}\0{password}")
+    coded = [base64.b64encode(one.encode()).decode().rstrip("=") for one in sent]
+    return [*coded, password]

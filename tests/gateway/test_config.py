@@ -268,7 +268,8 @@ class TestMeaning:
         )
         assert "TESTtoken" not in f"{settings!r} {settings.telegram_token}"
         assert "pass-word" not in repr(settings)
-        assert config.secrets_of(settings) == {token, "TESTtoken", "pass-word"}
+        handed_over = "\0a\0pass-word"
+        assert config.secrets_of(settings) == {token, "TESTtoken", "pass-word", handed_over}
 
 
 class TestTable:

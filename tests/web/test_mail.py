@@ -170,6 +170,25 @@ async def test_a_password_is_never_sent_to_a_server_that_does_not_encrypt() -> N
             await mail.check(to)
 
 
+async def test_a_server_that_repeats_the_password_does_not_have_it_repeated() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 here\r\n")
+        await reader.readline()
+        writer.write(b"250-here\r\n250 AUTH PLAIN\r\n")
+        line = (await reader.readline()).decode().strip()
+        writer.write(f"535 no: {line} (p@ss/word)\r\n".encode())
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        to = mail_server(f"smtp+plain://ana:p%40ss%2Fword@127.0.0.1:{port}")
+        assert to is not None
+        with pytest.raises(mail.NotSent) as raised:
+            await mail.check(to)
+    assert str(raised.value) == "the server said 535 no: AUTH PLAIN …= (…)"
+
+
 async def test_a_mail_waits_for_a_server_that_is_down(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
