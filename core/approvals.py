@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -19,7 +19,7 @@ from pathlib import Path
 from core import cards, turns
 from core.asking import ALWAYS, DENY, NOT_WHOLE, Asked, Asking, Card, copied
 from core.attending import begun
-from core.channel import Channel, SendError
+from core.channel import SendError
 from core.clock import Clock
 from core.engines.base import ApprovalAsked, Decision
 from core.engines.base import Approvals as Mode
@@ -27,6 +27,7 @@ from core.folders import resolved
 from core.items import Item, Take
 from core.lane_ids import channel_of
 from core.showing import Showing
+from core.stale_cards import StaleCards
 from core.store import reads, rows, web
 from core.store.errors import StoreError
 from core.store.records import (
@@ -91,27 +92,21 @@ class Approvals:
     def __init__(
         self,
         store: Store,
-        channel_of: Callable[[str], Channel],
-        clock: Clock,
-        new_id: Callable[[], str],
+        asking: Asking,
+        showing: Showing,
         names: Callable[[str], str],
-        admins: Callable[[], Sequence[str]],
-        is_admin: Callable[[str], bool],
-        starter: bool,
+        clock: Clock,
         patience: float,
         patience_unattended: float,
-        spilled: Path,
     ) -> None:
+        """``patience``: seconds to decide, with somebody who attends the turn and without."""
         self._store = store
         self._clock = clock
-        self._showing = Showing(store.ids, channel_of, clock, new_id)
-        self._asking = Asking(
-            store, channel_of, self._showing, new_id, names, admins, is_admin, starter, spilled
-        )
-        self._names = names
+        self._showing = showing
+        self._asking = asking
+        self._stale = StaleCards(store, asking, names, clock)
         self._patience = patience
         self._patience_unattended = patience_unattended
-        self._spilled = spilled
         self._open: dict[int, _Open] = {}
         self._take: Take | None = None
         self._group: asyncio.TaskGroup | None = None
@@ -136,19 +131,16 @@ class Approvals:
         Questions of an earlier process are settled: the engine that asked is gone.
         """
         self._group, self._take = group, take
-        try:
-            await asyncio.to_thread(cards.sweep, self._spilled)
-        except OSError as fault:
-            log.warning("files of old approvals stay in %s: %s", self._spilled, fault.strerror)
+        await self._asking.sweep()
         for left in await reads.approvals_open(self._store):
             if self._asking.set_up(left.lane):  # else it is closed once its channel is there again
-                await self._close_left(left)
+                await self._taken(await self._stale.expired(left))
 
     async def settle_left(self, channel: str) -> None:
         """The same for a channel that was set up only now."""
         for left in await reads.approvals_open(self._store):
             if channel_of(left.lane) == channel and left.id not in self._open:
-                await self._close_left(left)
+                await self._taken(await self._stale.expired(left))
 
     async def ask(
         self,
@@ -376,34 +368,11 @@ class Approvals:
             return False
         return True
 
-    async def _close_again(self, row: ApprovalRow, lane: str, message_id: str) -> None:
-        """Somebody pressed a card that still has buttons because we did not know its message."""
-        for card in await self._asking.stored(row):
-            if message_id and card.lane == lane and not card.message_id:
-                here = replace(card, message_id=message_id)
-                closed = self._asking.closed(here, self._asking.result(row.state, row.decided_by))
-                await self._taken(Item(f"card:{row.id}:{card.id}", deliveries=closed))
-
-    async def _close_left(self, left: ApprovalRow) -> None:
-        """The engine that asked is gone; its question can only expire."""
-        expired = self._asking.result(ApprovalState.EXPIRED, "")
-        left_open = await self._asking.stored(left)
-        closed = [one for card in left_open for one in self._asking.closed(card, expired)]
-        row = rows.approval_state(left.id, ApprovalState.EXPIRED, self._clock.now())
-        await self._taken(Item(rows=[row], deliveries=closed))
-
     async def _too_late(self, approval: int, lane: str, message_id: str) -> str:
-        row = await reads.approval(self._store, approval)
-        if row is not None and row.state is not ApprovalState.ASKED:
-            await self._close_again(row, lane, message_id)
-        if row is None or row.state is ApprovalState.EXPIRED:
-            return "Expired: nothing can be decided here any more, and nothing was run."
-        if row.state is ApprovalState.CANCELLED:
-            return "Cancelled: the turn that asked is over."
-        if row.state is ApprovalState.ASKED:  # its decision is being stored
-            return "Already decided."
-        by = f" by {self._names(row.decided_by)}" if row.decided_by else ""
-        return f"Already decided: {row.state.value}{by}."
+        told, closing = await self._stale.pressed(approval, lane, message_id)
+        for item in closing:
+            await self._taken(item)
+        return told
 
     async def _expire(self, row: ApprovalRow) -> None:
         """Wait for the wall clock, which may jump, and settle the question if it is still open."""

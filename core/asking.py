@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from core.attending import begun
 from core.channel import Channel
 from core.lane_ids import LOCAL
 from core.messages import Part, Style
+from core.people import People, Role
 from core.showing import Action, Choice, Showing
 from core.store import reads, rows
 from core.store.records import (
@@ -90,7 +91,7 @@ class _Making:
 
 
 class Asking:
-    """``admins``: the ids of all of them, now. ``starter``: who began a turn may decide as well."""
+    """``starter``: who began a turn may decide as well."""
 
     def __init__(
         self,
@@ -98,9 +99,7 @@ class Asking:
         channel_of: Callable[[str], Channel],
         showing: Showing,
         new_id: Callable[[], str],
-        names: Callable[[str], str],
-        admins: Callable[[], Sequence[str]],
-        is_admin: Callable[[str], bool],
+        people: People,
         starter: bool,
         spilled: Path,
     ) -> None:
@@ -108,11 +107,16 @@ class Asking:
         self._channel_of = channel_of
         self._showing = showing
         self._new_id = new_id
-        self._names = names
-        self._admins = admins
-        self._is_admin = is_admin
+        self._people = people
         self.starter = starter
         self._spilled = spilled  # folder for commands that do not fit on a card
+
+    async def sweep(self) -> None:
+        """Files of commands that an earlier process showed are needed by nobody."""
+        try:
+            await asyncio.to_thread(cards.sweep, self._spilled)
+        except OSError as fault:
+            log.warning("files of old approvals stay in %s: %s", self._spilled, fault.strerror)
 
     async def ask(self, row: ApprovalRow, turn: Turn) -> Asked:
         """All cards of a question; nothing is sent or stored yet. OSError: see ``cards.spill``."""
@@ -124,9 +128,9 @@ class Asking:
             heading = cards.elsewhere(
                 place.title,
                 place.address.place,
-                self._names(place.person or turn.person) if place.direct else "",
+                self._people.name(place.person or turn.person) if place.direct else "",
                 turn.label,
-                self._names(turn.person),
+                self._people.name(turn.person),
             )
             for lane in await self._direct_chats(row):
                 copies.append(await self._card(making, lane, None, heading))
@@ -147,7 +151,7 @@ class Asking:
 
     def result(self, state: ApprovalState, by: str, always: bool = False, why: str = "") -> str:
         """What a card says once nobody can press it any more."""
-        who = f" by {plain(self._names(by))}" if by else ""
+        who = f" by {plain(self._people.name(by))}" if by else ""
         denied = f"⛔ Denied{who}" if by else f"⛔ Denied: {why or UNREADABLE}"
         return {
             ApprovalState.ALLOWED: f"✅ Allowed{' always here' if always else ''}{who}",
@@ -200,12 +204,13 @@ class Asking:
         if self.starter and (await begun(self._store, turn)).starter:
             return False
         here = {place.person, *await reads.people_of_lane(self._store, place.id, LOOKED_AT)}
-        return not any(map(self._is_admin, here))  # also those who only have a mailbox
+        # Those who only have a mailbox are admins too.
+        return not any(self._people.role(one) is Role.ADMIN for one in here)
 
     async def _direct_chats(self, row: ApprovalRow) -> list[str]:
         """The lanes of the admins' direct chats. A terminal is none: often nobody sits there."""
         found = []
-        for admin in self._admins():
+        for admin in self._people.admins():
             channel = admin.partition(":")[0]
             lane = await reads.lane_direct(self._store, channel, admin)
             if lane is not None and channel != LOCAL and self.set_up(lane.id):

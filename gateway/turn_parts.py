@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.approvals import Approvals
+from core.asking import Asking
 from core.at_work import AtWork
 from core.budgeting import Money
 from core.budgets import Standing
@@ -23,7 +24,7 @@ from core.lane_ids import channel_of
 from core.messages import Address
 from core.notices import Notices
 from core.outbox import Outbox
-from core.people import People, Role
+from core.people import People
 from core.preparing import Defaults, Preparing
 from core.prices import PriceList
 from core.questions import Questions
@@ -113,23 +114,15 @@ def make_voices(basis: Basis, outbox: Outbox) -> Voices:
         store.ids, basis.channel, outbox, clock, new_id, names, settings.queue_limit,
         settings.receipts, private,
     )  # fmt: skip
-    approvals = Approvals(
-        store,
-        basis.channel,
-        clock,
-        new_id,
-        names,
-        basis.people.admins,
-        lambda person: basis.people.role(person) is Role.ADMIN,
-        Approvers.STARTER is settings.approvers,
-        *patience,
-        settings.home / APPROVALS,
-    )
+    asking = Asking(
+        store, basis.channel, showing, new_id, basis.people,
+        Approvers.STARTER is settings.approvers, settings.home / APPROVALS,
+    )  # fmt: skip
     return Voices(
         showing,
         telling,
         Notices(store, basis.channel, clock, new_id, settings.timezone),
-        approvals,
+        Approvals(store, asking, showing, names, clock, *patience),
         Questions(basis.channel, showing, clock, new_id, names, *patience),
     )
 
