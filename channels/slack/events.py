@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from channels.slack.fields import (
     Json,
@@ -274,7 +274,20 @@ def _words(fields: Json, reading: Reading) -> Words:
     if not text and string(fields, "bot_id"):
         shown = [a for a in objects(fields, "attachments") if not _shared(a)]
         text = "\n".join(filter(None, (string(a, "text") or string(a, "fallback") for a in shown)))
-    return read(text, reading.me.user, reading.name_of)
+    words = read(text, reading.me.user, reading.name_of)
+    elsewhere = [_link(one) for one in objects(fields, "files") if _elsewhere(one)]
+    return replace(words, text="\n".join(filter(None, (words.text, *elsewhere))))
+
+
+def _elsewhere(file: Json) -> bool:
+    """Whether a file lies at another service, so that Slack has nothing but its address."""
+    return string(file, "mode") == "external" or file.get("is_external") is True
+
+
+def _link(file: Json) -> str:
+    address = clean(string(file, "url_private") or string(file, "external_url"))
+    name = " ".join(clean(string(file, "title") or string(file, "name")).split())
+    return f"[{name}]({address})" if name and address else name or address
 
 
 def _shared(attachment: Json) -> bool:
@@ -296,7 +309,9 @@ def _quote(fields: Json, reading: Reading) -> Quote | None:
 
 
 def _files(fields: Json) -> tuple[FileRef, ...]:
-    return tuple(_file(one) for one in objects(fields, "files") if string(one, "mode") not in GONE)
+    """Those that Slack hands out."""
+    there = (one for one in objects(fields, "files") if string(one, "mode") not in GONE)
+    return tuple(_file(one) for one in there if not _elsewhere(one))
 
 
 def _file(fields: Json) -> FileRef:

@@ -10,6 +10,8 @@ from typing import Any
 from core import inside
 from core.engines.base import Attachment, Request
 
+# What every service behind an agent takes; one it does not take would spoil the conversation.
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_LIMIT = 10 * 1024 * 1024  # larger ones are linked, not handed over
 
 
@@ -24,7 +26,7 @@ def blocks(request: Request, *, images: bool) -> list[Mapping[str, Any]]:
 
 def _picture(folder: Path, attachment: Attachment) -> bytes:
     """Its bytes, where it can be handed over; the agent opens the rest by its link."""
-    if not attachment.mime.startswith("image/"):
+    if attachment.mime not in IMAGES:
         return b""
     try:
         data = inside.read(folder, attachment.path, IMAGE_LIMIT + 1)

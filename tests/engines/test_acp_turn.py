@@ -149,17 +149,21 @@ async def test_attachments_are_blocks_where_the_agent_takes_them(
     led, outside = scene.folder / "led.png", tmp_path / "outside.png"
     outside.write_bytes(b"not for the agent")
     led.symlink_to(outside)
+    drawing = scene.folder / "a.svg"
+    drawing.write_bytes(b"<svg/>")
     files = (
         Attachment(picture, "image/png"),
         Attachment(paper, "application/pdf"),
         Attachment(led, "image/png"),
+        Attachment(drawing, "image/svg+xml"),  # no service behind an agent takes these
     )
     play = await scene.say("/blocks", attachments=files)
-    text, image, link, left = json.loads(play.text)
+    text, image, link, left, drawn = json.loads(play.text)
     assert text == {"type": "text", "text": "/blocks"}
     assert base64.b64decode(image["data"]) == b"picture"
     assert (link["type"], link["uri"]) == ("resource_link", paper.as_uri())
     assert (left["type"], left["uri"]) == ("resource_link", led.as_uri())
+    assert (drawn["type"], drawn["uri"]) == ("resource_link", drawing.as_uri())
 
 
 async def test_without_the_ability_a_picture_is_a_link(make: Make, tmp_path: Path) -> None:

@@ -238,6 +238,16 @@ class TestFiles:
     def test_a_file_that_is_gone_is_left_out(self) -> None:
         assert heard(files=[{"id": "F1", "mode": "tombstone"}]).files == ()
 
+    def test_a_file_of_another_service_is_a_link_to_it(self) -> None:
+        paper = {
+            "id": "F1", "mode": "external", "is_external": True, "title": "Plan",
+            "name": "plan.gdoc", "url_private": "https://docs.example.org/d/1",
+        }  # fmt: skip
+        found = heard(subtype="file_share", text="read this", files=[paper])
+        assert found.text == "read this\n[Plan](https://docs.example.org/d/1)"
+        assert found.files == ()
+        assert heard(text="", files=[paper]).text == "[Plan](https://docs.example.org/d/1)"
+
     def test_a_shared_message_is_a_quote(self) -> None:
         shared = {
             "is_share": True, "text": "look &amp; see", "author_name": "Ben",
