@@ -330,15 +330,25 @@ class Hub:
         }
         if stream.lane and (room := self._rooms.get(stream.lane)) is not None:
             if room.waits:
-                changed = await room.changes()
-                ready = event("changes", {"entries": changed.entries, "removed": changed.removed})
-                for other in self._streams:
-                    if other.begun and other.lane == stream.lane and changed:
-                        other.put(ready)
+                self._tell_others(stream, await room.changes())
             there = stream.lane in stream.knows
             body |= {"entries": room.entries if there else [], "more": there and room.more}
         stream.begun = True
         stream.put(event("state", body))
+
+    def _tell_others(self, stream: Stream, changed: Changed) -> None:
+        """What is read of a thread for a new stream is told to those that look at it already."""
+        ready = event(
+            "changes", {"lanes": [], "entries": changed.entries, "removed": changed.removed}
+        )
+        for other in self._streams if changed else ():
+            if other.begun and other.lane == stream.lane:
+                if other.lane in other.knows:
+                    other.put(ready)
+                else:  # the thread has just come to be: whether it is for them is looked at
+                    other.begun = False
+                    self._opened.set()
+                    self._wake.set()
 
     async def listing(self, visitor: Visitor) -> dict[str, Seen]:
         """The lanes somebody sees first: those at which something is, then the newest."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from core.clock import SystemClock
 from core.people import Role
 from gateway.web import events, hub
 from gateway.web.hub import Stream
@@ -138,6 +139,33 @@ async def test_after_a_fault_streams_begin_anew(
             await tab.until(tab.over.is_set)
         await tab.open()
         await tab.until(lambda: "told in the end" in tab.answers)
+
+
+class Resting(SystemClock):
+    """With which the page never looks for what is new by itself: only who opens one is told."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(600.0 if seconds == hub.EVERY else seconds)
+
+
+async def test_a_late_tab_costs_no_other_what_it_had_not_been_told(tmp_path: Path) -> None:
+    async with Page(tmp_path, clock=Resting()) as page:
+        ana, ben = await page.signed_in("ana@example.org"), await page.signed_in("ben@example.org")
+        lane = "deploy"
+        async with Tab(ana, lane) as first, Tab(ben, lane) as guessed:
+            await say(ana, lane, "/status")
+            async with Tab(ana, lane) as late:
+                await first.until(lambda: first.texts == late.texts != [])
+                assert all({"lanes"} <= body.keys() for _, body in first.told)
+                await guessed.until(guessed.over.is_set)
+                assert guessed.entries == guessed.lanes == {}, "it is somebody else's"
+            # Who knows of it is told what changes as a change, not all of it anew.
+            begun = [name for name, _ in first.told].count("state")
+            await say(ana, lane, "/status")
+            async with Tab(ana, lane) as late:
+                await first.until(lambda: first.texts == late.texts)
+                assert [name for name, _ in first.told].count("state") == begun
+                assert first.told[-1][1].keys() == {"lanes", "entries", "removed"}
 
 
 async def test_a_stream_ends_when_somebody_is_something_else_now(
