@@ -27,6 +27,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+LONGEST = 3650 * 86400.0  # seconds a setting may name; an instant so far away can still be shown
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -104,7 +105,20 @@ def text(value: str) -> str:
 def secret(value: str) -> Secret:
     if any(mark.isspace() for mark in value):
         raise ValueError("must not contain blanks")
+    if not (value.isascii() and value.isprintable()):  # it travels in a header
+        raise ValueError("has a character that no key or token has: copy it anew")
     return Secret(value)
+
+
+def slack_token(kind: str) -> Callable[[str], Secret]:
+    """``kind``: how it begins. Slack has several, which are easily taken for each other."""
+
+    def read(value: str) -> Secret:
+        if re.match(r"xox|xapp-", value) and kind not in value[:16]:
+            raise ValueError(f"is another token of Slack: this one starts with {kind}")
+        return secret(value)
+
+    return read
 
 
 def on_off(value: str) -> bool:
@@ -127,10 +141,13 @@ def whole(least: int = 1, most: int = 1_000_000) -> Callable[[str], int]:
 
 def duration(value: str) -> float:
     """Seconds; zero is allowed."""
-    found = re.fullmatch(r"([0-9]{1,9})\s*([smhd])", value.lower())
+    found = re.fullmatch(r"([0-9]{1,18})\s*([smhd])", value.lower())
     if found is None:
         raise ValueError("must be a duration like 90s, 15m, 6h or 2d")
-    return float(int(found[1]) * _UNITS[found[2]])
+    seconds = float(int(found[1]) * _UNITS[found[2]])
+    if seconds > LONGEST:
+        raise ValueError("is longer than ten years: write at most 3650d")
+    return seconds
 
 
 def some_duration(value: str) -> float:
@@ -231,6 +248,20 @@ def base_url(*schemes: str) -> Callable[[str], str]:
     """The same, without the slash at the end."""
     read = url(*schemes)
     return lambda value: read(value).rstrip("/")
+
+
+def page_url(value: str) -> str:
+    """The page's public address as browsers name its origin, without a standard port."""
+    if not (address := base_url("http", "https")(value)):
+        return ""
+    parts = urlsplit(address)
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValueError("must be like https://laneway.example.org, with no name, ? or # in it")
+    standard = {"http": 80, "https": 443}[parts.scheme]
+    netloc = parts.netloc.lower()
+    if parts.port == standard:
+        netloc = netloc.removesuffix(f":{standard}")
+    return parts._replace(netloc=netloc).geturl()
 
 
 def mail_server(value: str) -> MailServer | None:
