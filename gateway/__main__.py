@@ -26,9 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except Trouble as error:
-        from gateway.cli.border import harmless
+        from gateway.cli.border import plain
 
-        print(harmless(f"laneway {command.name}: {error}"), file=sys.stderr)
+        print(plain(f"laneway {command.name}: {error}"), file=sys.stderr)
         return error.status
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain at its end either.

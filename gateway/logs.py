@@ -20,8 +20,9 @@ from types import TracebackType
 from typing import IO
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
+from gateway.choices import LogFormat
+from gateway.cli.border import plain, safe_json
 from gateway.config import Settings, secrets_of
-from gateway.settings_table import LogFormat
 
 HIDDEN = "[secret]"
 _SHORTEST = 4  # shorter ones are in every other word
@@ -75,7 +76,7 @@ class TextFormat(logging.Formatter):
         words = [_at(record), record.levelname, f"{record.name}:", _one_line(record.getMessage())]
         words += [f"{name}={_one_line(str(value))}" for name, value in _extra(record).items()]
         line = " ".join(words)
-        return f"{line}\n{trace}" if (trace := _trace(record)) else line
+        return f"{line}\n{plain(trace)}" if (trace := _trace(record)) else line
 
 
 class JsonFormat(logging.Formatter):
@@ -90,7 +91,7 @@ class JsonFormat(logging.Formatter):
         fields |= {"message": record.getMessage(), **extra}
         if trace := _trace(record):
             fields["trace"] = trace
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
+        return safe_json(json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str))
 
 
 class SafeHandler(logging.StreamHandler[IO[str]]):
@@ -205,8 +206,8 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def _one_line(text: str) -> str:
-    """Nobody's words can start a line that looks like one of ours."""
-    return _UNSAFE.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text)
+    """Nobody's words can start a line that looks like one of ours, or look like other words."""
+    return plain(_UNSAFE.sub(lambda sign: sign[0].encode("unicode_escape").decode(), text))
 
 
 def _trace(record: logging.LogRecord) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import sys
 
-from gateway.settings_table import LogFormat
+from gateway.choices import LogFormat
+from gateway.cli.border import harmless
 
 log = logging.getLogger("laneway")
 
@@ -17,6 +18,6 @@ log = logging.getLogger("laneway")
 def tell(text: str, form: LogFormat) -> None:
     """Print it now. A terminal that is gone ends nothing: the log says that it is."""
     try:
-        print(text, file=sys.stderr if form is LogFormat.JSON else sys.stdout, flush=True)
+        print(harmless(text), file=sys.stderr if form is LogFormat.JSON else sys.stdout, flush=True)
     except (OSError, ValueError) as fault:  # closed by whoever read it
         log.error("nothing can be printed on the terminal: %s", type(fault).__name__)

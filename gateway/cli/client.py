@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.store.errors import Locked, StoreError
-from gateway.cli.border import harmless
+from gateway.cli.border import plain
 from gateway.config import Settings
 from gateway.paths import DATABASE
 from gateway.socket_path import LONGEST_LINE, socket_path
@@ -102,29 +102,9 @@ async def _look(settings: Settings, down: Down, asked: str) -> Any:
         if not path.exists() and asked not in _MAKING:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="laneway-"))
             hint = f"there is no database in {settings.home} yet; start with: laneway run"
-            print(hint, file=sys.stderr)
+            print(plain(hint), file=sys.stderr)
             path = Path(folder) / DATABASE
         async with Store.open(path, SystemClock()) as store:
             people = People(lists(settings))
             await people.load(store)
             return await down(store, people)
-
-
-def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
-    """Rows as aligned text: ``columns`` maps a field to its heading."""
-    if not rows:
-        return "(none)"
-    cells = [list(columns.values())]
-    cells += [[_cell(row.get(field)) for field in columns] for row in rows]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        for line in cells
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    line = harmless(" ".join(text.split()))
-    return line if len(line) <= 60 else line[:59] + "…"

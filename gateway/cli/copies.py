@@ -10,6 +10,7 @@ from core.store import copies
 from core.store.errors import StoreError
 from core.wording import count
 from gateway import config
+from gateway.cli.border import plain
 from gateway.paths import DATABASE
 from gateway.trouble import Trouble
 
@@ -32,8 +33,9 @@ def backup(options: argparse.Namespace) -> int:
         copies.backup(home / DATABASE, options.file)
     except StoreError as fault:
         raise Trouble(str(fault)) from fault
-    print(f"Copied the database to {options.file}.")
-    print(f"The key file and .env in {home} are not in it; keep them apart, in a safe place.")
+    print(plain(f"Copied the database to {options.file}."))
+    apart = f"The key file and .env in {home} are not in it; keep them apart, in a safe place."
+    print(plain(apart))
     return 0
 
 
@@ -45,9 +47,9 @@ def restore(options: argparse.Namespace) -> int:
         )
     except StoreError as fault:
         raise Trouble(str(fault)) from fault
-    print(f"Restored {options.file} as the database of {home}.")
+    print(plain(f"Restored {options.file} as the database of {home}."))
     if put.replaced:
-        print(f"The one that was there is kept as {put.replaced}.")
+        print(plain(f"The one that was there is kept as {put.replaced}."))
     if put.turns or put.deliveries:
         print(
             f"Held back: {count(put.turns, 'turn')} that had not ended, "

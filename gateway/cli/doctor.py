@@ -24,14 +24,14 @@ from core.store.errors import StoreError
 from core.wording import count
 from gateway import saved
 from gateway.channel_parts import wanted_channels
-from gateway.cli.border import as_json, harmless
+from gateway.choices import EngineName
+from gateway.cli.border import as_json, plain
 from gateway.cli.doctor_home import living
 from gateway.cli.doctor_signin import key_file, signing_in
 from gateway.config import NO_HOME, BadSettings, Settings
 from gateway.engine_parts import hearing, make_engines
 from gateway.paths import DATABASE
 from gateway.saved import Loaded
-from gateway.settings_table import EngineName
 
 SETTINGS_FIX = "see .env.example for every setting and what it takes; change it where it was set"
 HOME_FIX = "see its owner and mode with: ls -ld FOLDER"
@@ -67,9 +67,9 @@ def main(options: argparse.Namespace) -> int:
 def _show(findings: Sequence[Finding]) -> None:
     for finding, after in zip_longest(findings, findings[1:]):
         words = f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}"
-        print(harmless(words))
+        print(plain(words))
         if finding.fix and (after is None or after.fix != finding.fix):  # once for all of them
-            print(harmless(f"      → {finding.fix}"))
+            print(plain(f"      → {finding.fix}"))
     wrong = sum(not finding.ok for finding in findings)
     wants = "wants" if wrong == 1 else "want"
     print("All is well." if not wrong else f"{wrong} of {len(findings)} {wants} mending.")

@@ -7,8 +7,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from gateway import saved
-from gateway.cli.border import as_json, harmless
-from gateway.cli.client import Down, ask, table
+from gateway.cli import columns
+from gateway.cli.border import as_json, harmless, plain
+from gateway.cli.client import Down, ask
 from gateway.config import Settings
 from gateway.trouble import Trouble
 
@@ -35,7 +36,7 @@ def job_arguments(parser: argparse.ArgumentParser) -> None:
 def jobs(options: argparse.Namespace) -> int:
     settings = saved.load()
     found = asyncio.run(ask(settings, {"do": "jobs"}, _down(settings, "list", {})))
-    print(as_json(found) if options.json else table(found, _COLUMNS))
+    print(as_json(found) if options.json else columns.shown(found, _COLUMNS))
     return 0
 
 
@@ -64,7 +65,7 @@ def _add(words: list[str]) -> int:
     request = {"lane": given.lane, "when": given.when, "prompt": " ".join(given.prompt)}
     settings = saved.load()
     made = asyncio.run(ask(settings, {"do": "job_add", **request}, _down(settings, "add", request)))
-    print(harmless(f"Job {made['id']} is set in {made['lane']}: {made['when']}. Next:"))
+    print(plain(f"Job {made['id']} is set in {made['lane']}: {made['when']}. Next:"))
     for moment in made["coming"]:
         print(moment)
     return 0

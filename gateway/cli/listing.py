@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from core.wording import count
 from gateway import saved
-from gateway.cli.border import as_json, harmless
-from gateway.cli.client import ask, table
+from gateway.cli import columns
+from gateway.cli.border import as_json, plain
+from gateway.cli.client import ask
 from gateway.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def pair(options: argparse.Namespace) -> int:
 
     let_in = asyncio.run(ask(saved.load(), {"do": "pair", "code": options.code}, down))
     name = let_in["name"] or let_in["person"]
-    print(harmless(f"{name} ({let_in['person']}) is a member now."))
+    print(plain(f"{name} ({let_in['person']}) is a member now."))
     return 0
 
 
@@ -128,4 +129,4 @@ def _show(what: str, rows: list[dict[str, Any]], scripted: bool) -> None:
     for row in rows:
         if row.get("held"):  # of a restored backup: it waits for its release
             row["status"] = f"{row['status']}, held"
-    print(table(rows, _COLUMNS[what]))
+    print(columns.shown(rows, _COLUMNS[what]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from gateway.cli.border import as_json
 from gateway.trouble import Trouble
 
 Messages = list[dict[str, object]]
@@ -28,7 +28,7 @@ def _limit(text: str) -> int:
 
 def main(options: argparse.Namespace) -> int:
     parts = _PLATFORMS[options.to](_read(options.file), options.limit)
-    shown = json.dumps(parts, ensure_ascii=False, indent=1)
+    shown = as_json(parts, indent=1)
     sys.stdout.buffer.write(f"{shown}\n".encode())  # UTF-8, whatever the terminal's locale is
     return 0
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gateway import saved
-from gateway.cli.border import harmless
+from gateway.cli.border import harmless, one_line, plain
 from gateway.cli.client import Talk, talk
 from gateway.config import Settings
 from gateway.trouble import Trouble
@@ -57,7 +57,7 @@ async def _say(settings: Settings, lane: str, text: str) -> int:
 
 def goes_on(lane: str) -> str:
     """What somebody is told who leaves before the answer."""
-    name = shlex.quote(harmless(lane))
+    name = shlex.quote(plain(lane))
     return (
         f"The turn goes on. laneway turns {name} shows what becomes of it; "
         f"laneway say --lane {name} /stop stops it."
@@ -102,7 +102,7 @@ class Questions:
         if self._open:
             ident, buttons = list(self._open.items())[-1]
             self._screen.again(ident)
-            labels = [harmless(button["label"]) for button in buttons]
+            labels = [one_line(button["label"]) for button in buttons]
             offer = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
             print(f"\n[{offer}] ", end="", flush=True)
 
@@ -187,12 +187,12 @@ class Screen:
     def show(self, shown: dict[str, Any]) -> None:
         """Print what is new: the rest of a text that grew, or a text that is another one now."""
         kind, ident = shown["kind"], shown["message_id"]
-        text = harmless(unescaped(shown["text"]))
+        text = harmless(unescaped(shown["text"]), growing=True)
         if kind == "deleted":
             self._shown.pop(ident, None)
             return
         if kind == "file":
-            text = f"[file {text}: {harmless(shown['path'])}]"
+            text = f"[file {one_line(shown['text'])}: {plain(shown['path'])}]"
         before = self._shown.get(ident, "")
         if text == before:
             return

@@ -7,7 +7,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from gateway import saved
-from gateway.cli.border import harmless
+from gateway.cli.border import plain
 from gateway.cli.client import ask
 from gateway.trouble import Trouble
 
@@ -46,8 +46,8 @@ def main(options: argparse.Namespace) -> int:
     request = {"do": "signin", "email": options.email}
     made = asyncio.run(ask(settings, request, down))
     who = "the owner" if made["person"].startswith("local:") else made["person"].partition(":")[2]
-    print(made["address"])
-    print(harmless(f"Open it to sign in as {who}. It works once, within 10 minutes."))
+    print(plain(made["address"]))
+    print(plain(f"Open it to sign in as {who}. It works once, within 10 minutes."))
     if was_down:
         print("The gateway is down: start it first, with laneway run.")
     return 0

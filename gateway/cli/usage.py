@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gateway import saved
+from gateway.cli import columns
 from gateway.cli.border import as_json
-from gateway.cli.client import ask, table
+from gateway.cli.client import ask
 from gateway.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -73,4 +74,4 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
             "tokens_out": everything.tokens_out,
         }
         rows.append({**total, "cost": cost(everything)})
-    return table(rows, _COLUMNS)
+    return columns.shown(rows, _COLUMNS)
