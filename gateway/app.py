@@ -29,6 +29,7 @@ from core.store import housekeeping
 from core.store.store import Store
 from gateway.applying import Applying
 from gateway.channel_parts import lists, wanted_channels
+from gateway.choices import AfterCrash
 from gateway.config import Settings, Written
 from gateway.control import Ask, Control, listening
 from gateway.engine_parts import StoreLedger, make_engines
@@ -43,7 +44,6 @@ from gateway.page_address import page_address
 from gateway.parts import Parts, assemble
 from gateway.paths import DATABASE, FILES
 from gateway.reports import Reports
-from gateway.settings_table import AfterCrash
 from gateway.signin_links import SigninDesk, link_of_start
 from gateway.socket_path import socket_path
 from gateway.tending import Tending

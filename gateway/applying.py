@@ -19,6 +19,7 @@ from core.store import reads
 from core.turns import Configured
 from gateway import logs
 from gateway.channel_parts import lists
+from gateway.choices import Approvers
 from gateway.config import Settings
 from gateway.engine_parts import StoreLedger, fallback, hearing
 from gateway.job_parts import job_limits, zone_name
@@ -26,7 +27,8 @@ from gateway.job_reports import JobReports
 from gateway.listening import Listening
 from gateway.parts import Parts, house
 from gateway.reports import Reports
-from gateway.settings_table import Applies, Approvers, Setting, table
+from gateway.setting import Applies, Setting
+from gateway.settings_table import table
 from gateway.tending import Tending
 from gateway.turn_parts import defaults, limits, money, time_limits
 

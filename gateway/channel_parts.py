@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from channels.registry import Wanted
 from core.people import Lists
+from gateway.choices import SlackMode, TelegramMode
 from gateway.config import Settings
 from gateway.control import OWNER
-from gateway.settings_table import SlackMode, TelegramMode
 
 
 def wanted_channels(settings: Settings) -> list[Wanted]:

@@ -20,16 +20,9 @@ from urllib.parse import unquote, urlsplit
 
 from dotenv.parser import parse_stream
 
-from gateway.settings_table import (
-    PREFIX,
-    Applies,
-    EngineName,
-    Setting,
-    Settings,
-    SlackMode,
-    TelegramMode,
-    table,
-)
+from gateway.choices import EngineName, SlackMode, TelegramMode
+from gateway.setting import Applies, Setting
+from gateway.settings_table import PREFIX, Settings, table
 from gateway.trouble import Trouble
 from gateway.values import MailServer, Secret, folder
 
@@ -187,6 +180,12 @@ def _add(given: dict[str, Given], path: Path, source: Source, problems: list[str
             problems.append(f"{path}, line {line.original.line}: write NAME=value")
         elif line.key and line.key.startswith(PREFIX):
             found[line.key] = (line.value or "").strip()
+            if not all(map(str.isprintable, found[line.key])):
+                at = f"{path}, line {line.original.line}"
+                problems.append(
+                    f"{at}: {line.key} has a character that cannot be seen: write it anew"
+                )
+                del found[line.key]
     for name, value in found.items():
         given.setdefault(name, Given(value, source))
 

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway.settings_table import PREFIX, Setting, Settings
+from gateway.setting import Setting
+from gateway.settings_table import PREFIX, Settings
 from gateway.values import MailServer, Secret
 
 

@@ -20,9 +20,9 @@ from core.hearing import Hearing
 from core.store import rows
 from core.store.records import ProcessRow
 from core.store.store import Store
+from gateway.choices import EngineName
 from gateway.config import Settings
 from gateway.paths import PRIVATE
-from gateway.settings_table import EngineName
 
 
 class StoreLedger:

@@ -16,7 +16,8 @@ from core.watching.commands import CommandLook
 from core.watching.files import FileLook
 from core.watching.looks import WORKSPACES, Looking
 from core.watching.pages import PageLook
-from gateway.settings_table import AgentJobs, Settings
+from gateway.choices import AgentJobs
+from gateway.settings_table import Settings
 from gateway.turn_parts import Basis
 
 

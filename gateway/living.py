@@ -24,7 +24,8 @@ from gateway.control import OWNER
 from gateway.editors import Kind, holds_secret, kind_of, shown
 from gateway.keys import Keys
 from gateway.saved import Saved
-from gateway.settings_table import Applies, Setting, table
+from gateway.setting import Applies, Setting
+from gateway.settings_table import table
 
 log = logging.getLogger("laneway")
 

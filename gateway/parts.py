@@ -32,6 +32,7 @@ from core.turn_life import TurnLife
 from core.undelivered import Undelivered
 from core.watches import Watches
 from core.watching.looks import Looking
+from gateway.choices import Approvers, EngineName
 from gateway.config import Settings
 from gateway.engine_parts import StoreLedger
 from gateway.job_parts import (
@@ -43,7 +44,6 @@ from gateway.job_parts import (
     zone_name,
 )
 from gateway.paths import OUTGOING
-from gateway.settings_table import Approvers, EngineName
 from gateway.turn_parts import (
     Above,
     Basis,

@@ -19,7 +19,7 @@ from gateway.config import Settings, Settled, Written, home_of, settle, written
 from gateway.editors import Kind, holds_secret, kind_of
 from gateway.keys import Keys, WrongKey
 from gateway.paths import DATABASE
-from gateway.settings_table import Setting
+from gateway.setting import Setting
 
 SEALED = "sealed:"  # how a sealed value begins in the database
 LOST = "was sealed with another key file, so it counts as not set: enter it anew"

@@ -1,152 +1,53 @@
 """Every setting, once: name, reader, default, and what it means, as fields of ``Settings``.
 
-The readers come from ``gateway.values``; where values come from and what is said about wrong ones
-is the business of ``gateway.config``. ``.env.example`` is made from this table.
+The readers come from ``gateway.values``, the few words that some can be from ``gateway.choices``;
+where values come from and what is said about wrong ones is the business of ``gateway.config``.
+``.env.example`` is made from this table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import tzinfo
 from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar, cast
 
 from core.engines.base import Approvals
 from core.turns import Busy
 from gateway import values
+from gateway.choices import (
+    AfterCrash,
+    AgentJobs,
+    Approvers,
+    EngineName,
+    LogFormat,
+    LogLevel,
+    SlackMode,
+    SlackStreams,
+    TelegramMode,
+)
+from gateway.setting import Applies, Group, Setting, rows_in
 from gateway.values import MailServer, Network, Rate, Secret, SigninLimits
 
-T = TypeVar("T")
 PREFIX = "LANEWAY_"
-
-
-class Applies(StrEnum):
-    """When a saved value takes effect in a gateway that runs."""
-
-    AT_ONCE = "at once"
-    RECONNECTS = "at once, with a new connection"
-    RELOADS = "from the next turn of the engine"
-    NEXT_START = "at the next start"
-    ENVIRONMENT = "only set in the environment or .env"
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One row of the table. ``default`` is written as a person would write it."""
-
-    name: str
-    read: Callable[[str], object]
-    default: str
-    meaning: str
-    group: str
-    applies: Applies
-    parts: tuple[str, ...] = ()  # the channels or engines that are renewed
-    field: str = ""
-
-
-class TelegramMode(StrEnum):
-    POLL = "poll"
-    WEBHOOK = "webhook"
-
-
-class SlackMode(StrEnum):
-    SOCKET = "socket"
-    WEBHOOK = "webhook"
-
-
-class SlackStreams(StrEnum):
-    OFF = "off"
-    DIRECT = "direct"
-    EVERYWHERE = "everywhere"
-
-
-class EngineName(StrEnum):
-    DEMO = "demo"
-    ACP = "acp"
-    CLAUDE = "claude"
-    CODEX = "codex"
-    OPENAI = "openai"
-
-
-class Approvers(StrEnum):
-    """Who may press a card's buttons: admins, or also the person who began the turn."""
-
-    ADMINS = "admins"
-    STARTER = "starter"
-
-
-class AfterCrash(StrEnum):
-    TELL = "tell"
-    CONTINUE = "continue"
-
-
-class AgentJobs(StrEnum):
-    ASK = "ask"
-    ALLOW = "allow"
-
-
-class LogFormat(StrEnum):
-    TEXT = "text"
-    JSON = "json"
-
-
-class LogLevel(StrEnum):
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-_ROW = "setting"
-
-
-class _In:
-    """A maker of fields of one group: ``make(name, reader, default, meaning)``.
-
-    ``applies`` and ``parts`` are those of the whole group, where a field says nothing else.
-    """
-
-    def __init__(self, group: str, applies: Applies = Applies.AT_ONCE, *parts: str) -> None:
-        self._group = group
-        self._applies = applies
-        self._parts = parts
-
-    def __call__(
-        self,
-        name: str,
-        read: Callable[[str], T],
-        default: str,
-        meaning: str,
-        applies: Applies | None = None,
-        *parts: str,
-    ) -> T:
-        if applies is None:
-            applies, parts = self._applies, self._parts
-        row = Setting(name, read, default, meaning, self._group, applies, parts)
-        # The reader's type is the field's type: a row that does not fit its annotation is found
-        # by the type checker, which would not look inside the metadata.
-        made: object = field(default_factory=lambda: read(default), metadata={_ROW: row})
-        return cast(T, made)
 
 
 _ENGINES = ("demo", "acp", "claude", "codex")  # those that are programs
 
-_home = _In("The gateway")
-_telegram = _In("Telegram", Applies.RECONNECTS, "telegram")
-_slack = _In("Slack", Applies.RECONNECTS, "slack")
-_discord = _In("Discord", Applies.RECONNECTS, "discord")
-_people = _In("People and places (ids, never user names)")
-_engine = _In("Engines")
-_approve = _In("Approvals")
-_turns = _In("Turns")
-_shown = _In("What people see while a turn works")
-_jobs = _In("Schedules and watches")
-_voice = _In("Voice notes")
-_web = _In("Web page, sign-in and mail")
-_logs = _In("Logs and metrics")
+_home = Group("The gateway")
+_telegram = Group("Telegram", Applies.RECONNECTS, "telegram")
+_slack = Group("Slack", Applies.RECONNECTS, "slack")
+_discord = Group("Discord", Applies.RECONNECTS, "discord")
+_people = Group("People and places (ids, never user names)")
+_engine = Group("Engines")
+_approve = Group("Approvals")
+_turns = Group("Turns")
+_shown = Group("What people see while a turn works")
+_jobs = Group("Schedules and watches")
+_voice = Group("Voice notes")
+_web = Group("Web page, sign-in and mail")
+_logs = Group("Logs and metrics")
 
 _channels = values.listed(values.person)
 _mails = values.listed(values.mail_address)
@@ -194,10 +95,13 @@ class Settings:
     )
 
     slack_bot_token: Secret = _slack(
-        "LANEWAY_SLACK_BOT_TOKEN", values.secret, "", "the bot's token (xoxb-…)"
+        "LANEWAY_SLACK_BOT_TOKEN", values.slack_token("xoxb-"), "", "the bot's token (xoxb-…)"
     )
     slack_app_token: Secret = _slack(
-        "LANEWAY_SLACK_APP_TOKEN", values.secret, "", "the app's token (xapp-…) for Socket Mode"
+        "LANEWAY_SLACK_APP_TOKEN",
+        values.slack_token("xapp-"),
+        "",
+        "the app's token (xapp-…) for Socket Mode",
     )
     slack_api_base: str = _slack(
         "LANEWAY_SLACK_API_BASE",
@@ -485,7 +389,7 @@ class Settings:
     )
     web_url: str = _web(
         "LANEWAY_WEB_URL",
-        _http,
+        values.page_url,
         "",
         "the page's public address, for links and cookies; https makes cookies Secure",
     )
@@ -535,6 +439,4 @@ class Settings:
 
 def table() -> Iterator[Setting]:
     """Every row, in the order of ``Settings``, with the name of its field."""
-    for one in fields(Settings):
-        row: Setting = one.metadata[_ROW]
-        yield replace(row, field=one.name)
+    return rows_in(Settings)

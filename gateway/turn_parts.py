@@ -36,10 +36,10 @@ from core.telling import Telling
 from core.tools import Tools
 from core.turn_life import TimeLimits, TurnLife
 from core.turns import Limits
+from gateway.choices import Approvers
 from gateway.config import Settings
 from gateway.engine_parts import fallback, hearing
 from gateway.paths import APPROVALS, OUTGOING
-from gateway.settings_table import Approvers
 
 SIDES_IN_ALL = 4
 

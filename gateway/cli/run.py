@@ -16,10 +16,10 @@ from core.store.home import locked
 from gateway import logs, outlet, saved, terminal
 from gateway.app import Gateway
 from gateway.channel_parts import wanted_channels
+from gateway.choices import EngineName
 from gateway.cli.called import called
 from gateway.config import BadSettings, Settings, Written
 from gateway.page_address import listening_address, page_address
-from gateway.settings_table import EngineName
 from gateway.signin_links import link_address
 from gateway.socket_path import UnsafeSocket, answers, private_folder, socket_path
 from gateway.trouble import Trouble

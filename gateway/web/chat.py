@@ -20,8 +20,8 @@ from core.lane_ids import LOCAL, local_name
 from core.people import Role
 from core.store import reads, threads
 from core.store.records import LaneRow
+from gateway.choices import EngineName
 from gateway.control import OWNER
-from gateway.settings_table import EngineName
 from gateway.web import files, theirs
 from gateway.web import threads as reading
 from gateway.web.access import Bad, Who, api, page, text

@@ -24,7 +24,8 @@ from gateway.editors import Kind, choices_of, entries, holds_secret, kind_of, la
 from gateway.engine_parts import StoreLedger
 from gateway.living import Change, Clash, Clashed, Wrong
 from gateway.reports import instant
-from gateway.settings_table import Applies, Setting, table
+from gateway.setting import Applies, Setting
+from gateway.settings_table import table
 from gateway.web.access import Bad, api, page, text
 from gateway.web.rendering import html
 from gateway.web.site import Site, site_of

@@ -23,9 +23,9 @@ from core.clock import Clock
 from core.engines.base import Finding
 from core.engines.processes import Ledger
 from gateway.channel_parts import wanted_channels
+from gateway.choices import EngineName
 from gateway.config import Settings
 from gateway.engine_parts import hearing, make_engines
-from gateway.settings_table import EngineName
 from gateway.web import mail
 
 log = logging.getLogger("laneway.settings")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.engines.base import Finding
@@ -62,7 +62,7 @@ def turns(line: str) -> bool:
     return bool(begun) or bool(FORCED & set(line))
 
 
-@settings(max_examples=50)
+@tried(50)
 @given(words)
 def test_no_text_steers_a_terminal_or_turns_what_stands_behind_it(text: str) -> None:
     shown = harmless(text)
@@ -72,7 +72,7 @@ def test_no_text_steers_a_terminal_or_turns_what_stands_behind_it(text: str) -> 
     shown.encode()
 
 
-@settings(max_examples=50)
+@tried(50)
 @given(words)
 def test_a_name_a_row_and_json_hide_nothing(text: str) -> None:
     row, scripted = one_line(text), as_json([text])
@@ -84,7 +84,7 @@ def test_a_name_a_row_and_json_hide_nothing(text: str) -> None:
     assert json.loads(scripted) == json.loads(json.dumps([text]))
 
 
-@settings(max_examples=50)
+@tried(50)
 @given(words, words)
 def test_what_grows_is_printed_once(begun: str, more: str) -> None:
     """A text that comes piece by piece only gets longer, unless it was a disguise."""

@@ -11,8 +11,9 @@ import pytest
 from core.engines.base import Approvals
 from core.turns import Busy
 from gateway import config, values
+from gateway.choices import EngineName
 from gateway.config import BadSettings, load
-from gateway.settings_table import EngineName, Settings, table
+from gateway.settings_table import Settings, table
 from gateway.values import Rate, Secret, SigninLimits, Tls
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,8 @@ from gateway import app, logs, switched, tending
 from gateway.channel_parts import wanted_channels
 from gateway.living import Change
 from gateway.paths import DATABASE
-from gateway.settings_table import Applies, Setting, Settings, table
+from gateway.setting import Applies, Setting
+from gateway.settings_table import Settings, table
 from tests import log_levels
 from tests.end_to_end.house import until
 from tests.fakes.discord import FakeDiscord

@@ -14,7 +14,8 @@ from urllib.parse import quote
 import pytest
 
 from gateway import logs
-from gateway.settings_table import LogFormat, LogLevel, Settings
+from gateway.choices import LogFormat, LogLevel
+from gateway.settings_table import Settings
 from gateway.values import Secret, mail_server
 from tests import log_levels
 

@@ -11,12 +11,14 @@ import pytest
 from core.store.store import Store
 from gateway import saved
 from gateway.__main__ import main
+from gateway.choices import EngineName
 from gateway.config import BadSettings, Settings, Written, settle, written
 from gateway.editors import Kind, choices_of, entries, holds_secret, kind_of, label_of
 from gateway.keys import KEY_FILE, Keys
 from gateway.paths import DATABASE
 from gateway.saved import LOST, SEALED
-from gateway.settings_table import Applies, EngineName, table
+from gateway.setting import Applies
+from gateway.settings_table import table
 from tests.fakes.clock import FakeClock
 
 ROWS = {one.name: one for one in table()}

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gateway import config, terminal
+from gateway.choices import LogFormat
 from gateway.config import Settings
-from gateway.settings_table import LogFormat
 from gateway.values import mail_server
 from gateway.web import mail
 from gateway.web.post import WAITING_MOST, Post

@@ -15,7 +15,8 @@ from core.store import web
 from gateway.editors import Kind, kind_of
 from gateway.keys import KEY_FILE
 from gateway.living import Change
-from gateway.settings_table import Applies, table
+from gateway.setting import Applies
+from gateway.settings_table import table
 from tests.web.site import OWNER, Page
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

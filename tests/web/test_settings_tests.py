@@ -15,7 +15,8 @@ import pytest_asyncio
 from core.clock import SystemClock
 from core.engines.processes import NoLedger
 from gateway import logs
-from gateway.settings_table import LogFormat, Settings
+from gateway.choices import LogFormat
+from gateway.settings_table import Settings
 from gateway.web import trying
 from tests.fakes.mail_server import MailServer
 from tests.fakes.telegram import TOKEN, FakeTelegram
