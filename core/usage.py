@@ -6,6 +6,7 @@ taken for nothing.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ _MS = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 _NAMED = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
 USUAL = "30d"
 KEPT = 100 * _MS["d"]  # how old a day may be whose sums are kept
+DAYS_AT_ONCE = 10  # that one query sums up
 NAMED_MOST = 5  # models that are named for having no price
 
 
@@ -148,20 +150,28 @@ class Spent:
         """The sums of these days, in their order."""
         running = await store.fetch("usage.open", since=0)
         changes = min((row["started_at"] for row in running), default=now)
-        self._over = {day: s for day, s in self._over.items() if now - day.end < KEPT}
+        kept = {day: one for day, one in self._over.items() if now - day.end < KEPT}
+        read = await _of_days(store, [day for day in within if day not in kept])
+        over = {day: one for day, one in read.items() if day.end <= min(changes, now)}
+        self._over, sums = kept | over, kept | read
         found: list[Sums] = []
         for day in within:
-            if (sums := self._over.get(day)) is None:
-                sums = await _of_span(store, day)
-                if day.end <= min(changes, now):
-                    self._over[day] = sums
             own = [row for row in running if day.start <= row["started_at"] < day.end]
-            found.append(_with(sums, own))
+            found.append(_with(sums[day], own))
         return found
 
 
-async def _of_span(store: Reader, day: Day) -> Sums:
-    return _with({}, await store.fetch("usage.of_span", since=day.start, until=day.end))
+async def _of_days(store: Reader, within: Sequence[Day]) -> dict[Day, Sums]:
+    """Some days at a time: a query for each is slow, and one for all keeps other reads waiting."""
+    found: dict[Day, Sums] = {}
+    for first in range(0, len(within), DAYS_AT_ONCE):
+        some = within[first : first + DAYS_AT_ONCE]
+        spans = json.dumps([(day.start, day.end) for day in some])
+        rows: list[list[Any]] = [[] for _ in some]
+        for row in await store.fetch("usage.of_days", days=spans):
+            rows[row["nth"]].append(row)
+        found |= {day: _with({}, own) for day, own in zip(some, rows, strict=True)}
+    return found
 
 
 def _with(sums: Sums, more: Sequence[Any]) -> Sums:

@@ -16,6 +16,7 @@ import pytest_asyncio
 
 from core import usage
 from core.budget_words import day_of
+from core.store.store import Reader
 from core.usage import Source, Spent
 from tests.web.hostile import HOSTILE, looked
 from tests.web.site import BEN, Page
@@ -173,6 +174,34 @@ async def test_a_turn_counts_for_the_local_day_on_which_it_began(page: Page) -> 
         base.commit()
     found = await Spent().on(page.site.parts.store, usage.days(ZONE, now, 3), now)
     assert [sum(used.turns for used in day.values()) for day in found] == [1, 2, 1]
+
+
+class Counting:
+    """Counts what is read."""
+
+    def __init__(self, store: Reader) -> None:
+        self.store = store
+        self.reads = 0
+
+    async def fetch(self, query: str, **parameters: object) -> list[sqlite3.Row]:
+        self.reads += 1
+        return await self.store.fetch(query, **parameters)
+
+
+async def test_the_first_look_at_three_months_takes_a_handful_of_reads(page: Page) -> None:
+    now = at(2018, 5, 10, 12)
+    days, spent = usage.days(ZONE, now, 90), Spent()
+    reading = Counting(page.site.parts.store)
+    with closing(sqlite3.connect(page.home / "laneway.db")) as base:
+        for nth in (0, 9, 10, 89):
+            fill(base, days[nth].start, BEN, "claude", 1.0, 1)
+        base.commit()
+    found = await spent.on(reading, days, now)
+    assert [nth for nth, sums in enumerate(found) if sums] == [0, 9, 10, 89]
+    assert reading.reads <= 10
+    reading.reads = 0
+    assert await spent.on(reading, days, now) == found
+    assert reading.reads == 2, "what runs, and today"
 
 
 async def test_days_that_are_over_are_read_once_and_running_turns_are_not_forgotten(

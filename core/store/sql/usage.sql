@@ -19,14 +19,15 @@ SELECT lane, person, count(*) AS turns, coalesce(sum(tokens_in), 0) AS tokens_in
 FROM used_turns WHERE started_at >= :since
 GROUP BY lane, person ORDER BY lane, person;
 
--- name: usage.of_span
--- Of turns that are over and began in [since, until); a day at a time is quick to group.
-SELECT person, engine, model, count(*) AS turns, coalesce(sum(tokens_in), 0) AS tokens_in,
-    coalesce(sum(tokens_out), 0) AS tokens_out, sum(cost) AS cost,
-    sum(prompted_at IS NOT NULL AND cost IS NULL) AS unpriced
-FROM turns INDEXED BY turns_used
-WHERE ended_at IS NOT NULL AND started_at >= :since AND started_at < :until
-GROUP BY person, engine, model;
+-- name: usage.of_days
+-- Of turns that are over, by the spans [since, until) in which they began; :days: JSON, a pair each.
+SELECT day.key AS nth, person, engine, model, count(*) AS turns,
+    coalesce(sum(tokens_in), 0) AS tokens_in, coalesce(sum(tokens_out), 0) AS tokens_out,
+    sum(cost) AS cost, sum(prompted_at IS NOT NULL AND cost IS NULL) AS unpriced
+FROM json_each(:days) AS day CROSS JOIN turns INDEXED BY turns_used
+    ON started_at >= json_extract(day.value, '$[0]') AND started_at < json_extract(day.value, '$[1]')
+WHERE ended_at IS NOT NULL
+GROUP BY day.key, person, engine, model;
 
 -- name: usage.open
 -- Of turns that are not over, each by itself: there are few.
