@@ -296,7 +296,8 @@ def _ahead(at: int, zone: tzinfo, now: int) -> Once:
 def _cron(words: str) -> Cron:
     fields = words.upper().split()
     counted = len(fields) == len(FIELDS) or len(fields) > 2 or "*" in words
-    if not counted or not re.fullmatch(_MINUTES, fields[0]):
+    begun = counted and re.fullmatch(_MINUTES, fields[0])
+    if not begun and sum(bool(re.fullmatch(_MINUTES, one)) for one in fields[1:5]) < 3:
         raise NotATime(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")
     if len(fields) != len(FIELDS):
         raise BadWhen(
@@ -308,6 +309,7 @@ def _cron(words: str) -> Cron:
         if not re.fullmatch(r"[0-9*,/-]+", rest):
             raise BadWhen(f"The field {name} of the cron line, “{said}”, must be {range_}.")
         _steps(name, said)
+        _spans(name, said)
     # Behind a dash Sunday is the week's last day, as its 7 is.
     fields[4] = re.sub(r"\b(MON|TUE|WED|THU|FRI|SAT|[1-6])-SUN\b", r"\1-7", fields[4])
     line = " ".join(fields)
@@ -325,6 +327,18 @@ def _steps(name: str, said: str) -> None:
             f"The field {name} of the cron line, “{said}”, has a step beyond its {STEPS[name]} "
             "values. Say for example every 90m."
         )
+    if any(not int(step[:9]) for step in _STEP.findall(said)):
+        raise BadWhen(f"The field {name} of the cron line, “{said}”, has a step of nothing.")
+
+
+def _spans(name: str, said: str) -> None:
+    """One that runs backwards would be told as a number that is too large."""
+    for first, last in re.findall(r"([0-9]+)-([0-9]+)", said):
+        if int(first[:9]) > int(last[:9]):
+            raise BadWhen(
+                f"The field {name} of the cron line, “{said}”, runs backwards. "
+                f"Say two spans with a comma, or {last}-{first}."
+            )
 
 
 def _cron_fault(error: str, fields: list[str]) -> str:
