@@ -21,6 +21,7 @@ AT_ONCE = 0.1  # seconds to the first typing sign; nobody sees that, a quick ans
 FIRST = 1.0  # seconds before anything is shown; what is answered sooner is one message at once
 WORDS = 0.3  # seconds from the first words to the first frame: an answer in one piece needs none
 THINKING = 3.0  # seconds of work without a word after which that alone is shown
+TYPE_EVERY = 4.0  # seconds between typing signs before the turn's own pace is known
 BEAT = 5.0  # seconds between looks at the elapsed time where the platform shows no typing
 
 
@@ -46,6 +47,17 @@ class Screen(Protocol):
     def typing(self, lane: str) -> None: ...
 
     def hush(self, lane: str) -> None: ...
+
+
+async def type_on(outbox: Screen, lane: str, clock: Clock) -> None:
+    """The typing sign alone, until cancelled: before an agent can begin, files can be slow."""
+    await clock.sleep(AT_ONCE)
+    try:
+        while True:
+            outbox.typing(lane)
+            await clock.sleep(TYPE_EVERY)
+    finally:
+        outbox.hush(lane)
 
 
 class Live:
@@ -77,7 +89,7 @@ class Live:
         self._changed = asyncio.Event()
         self._began = clock.monotonic()
         self._words_at: float | None = None
-        self._resumed = 0.0  # when a person had decided
+        self._resumed = 0.0  # when a person was asked, or had decided
         self._shown: Frame | None = None
         self._shown_at = 0.0
         self._holding = False
@@ -109,6 +121,7 @@ class Live:
         self._progress.asking = True
         self._outbox.hush(self._lane)
         self._progress.fresh = self._progress.wordy and self._shown is None
+        self._resumed = self._clock.monotonic()  # what was not shown yet stands below it
         if self._shown is not None and not self._closed:
             if self._progress.wordy:
                 self._show()  # so that the words above the question do not seem to go on

@@ -25,7 +25,7 @@ from core.engines import base
 from core.engines.base import Decision, EngineError, Request, Run
 from core.guard import fault_of, guarded
 from core.items import Item, Take
-from core.live import Live
+from core.live import Live, type_on
 from core.metering import Meter
 from core.patience import Limit, Patience
 from core.preparing import Prepared, Unworkable
@@ -276,6 +276,8 @@ class Running:
 
         What could not be sent a moment ago is not tried at once.
         """
+        life, lane = self._life, self.turn.lane
+        typing = self._beside(type_on(life.outbox, lane, life.clock), "typing before")
         try:
             async with asyncio.timeout(0 if self._cancelled else None) as self._preparing:
                 wait = self._life.health.wait(self.turn.id)
@@ -289,6 +291,7 @@ class Running:
                 raise
             return None
         finally:
+            typing.cancel()
             self._preparing = None
 
     async def _on(self, event: base.Event, request: Request) -> None:

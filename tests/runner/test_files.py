@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from core.channel import Refused, SendFile
+from core.channel import Refused, SendFile, Typing
 from core.engines.base import FileMade, Finished, Started, Text, ToolStarted
+from core.messages import Address, FileKind, FileRef, Message
 from core.turns import Result
 from core.wording import EMPTY_ANSWER
-from tests.runner.scene import Scene
+from tests.runner.scene import ANA, Scene
 
 
 async def test_a_file_exchanged_after_it_was_offered_leaves_as_it_was(tmp_path: Path) -> None:
@@ -129,3 +130,38 @@ async def test_an_empty_file_is_told_of_and_not_sent(tmp_path: Path) -> None:
         run.end()
         await scene.until(lambda: any("is empty" in text for text in scene.texts()))
         assert not scene.channel.of(SendFile)
+
+
+@pytest.mark.parametrize("comes", [True, False])
+async def test_the_typing_sign_stands_while_a_file_is_slow_to_come_and_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comes: bool
+) -> None:
+    here = asyncio.Event()
+
+    async def slow(file: FileRef, target: Path) -> None:
+        await here.wait()
+        if not comes:
+            raise Refused("gone")
+        target.write_text("at last")
+
+    async with Scene(tmp_path, times=40) as scene:
+        monkeypatch.setattr(scene.channel, "fetch", slow)
+        await scene.parts.intake.accept(
+            [
+                Message(
+                    identity="local:slow", message_id="slow",
+                    address=Address(scene.channel.name, "main"), sender=ANA, sender_name="Ana",
+                    text="look", at=scene.clock.now(), direct=True,
+                    files=(FileRef("F1", FileKind.DOCUMENT, "a.txt", "text/plain"),),
+                )
+            ]
+        )  # fmt: skip
+        await scene.until(lambda: len(scene.channel.of(Typing)) >= 3)
+        here.set()
+        if comes:
+            run = await scene.engine.started()
+            run.answer_with("seen")
+        await scene.until(scene.texts)
+        signs = len(scene.channel.of(Typing))
+        await scene.clock.sleep(10)
+        assert len(scene.channel.of(Typing)) == signs
