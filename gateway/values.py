@@ -315,6 +315,10 @@ def network(value: str) -> Network:
         net = ipaddress.ip_network(value, strict=False)
     except ValueError:
         raise ValueError(f"has {value!r}, which is no address or network") from None
+    # Whose length that is nobody can tell: /22 of it has every loopback address in it.
+    written = plain_ip(value.partition("/")[0])
+    if written.version != net.version and net.prefixlen < 96:
+        raise ValueError(f"has {value!r}: write an IPv4 network as one, like {written}/24")
     mapped = net.network_address.ipv4_mapped if isinstance(net, ipaddress.IPv6Network) else None
     if mapped is not None and net.prefixlen >= 96:
         return ipaddress.ip_network(f"{mapped}/{net.prefixlen - 96}")

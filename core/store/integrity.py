@@ -36,11 +36,25 @@ def check(path: Path, large: int = LARGE) -> bool:
         if not version(connection):
             raise Damaged(str(path), "it is not a database of Laneway")
         refuse_newer(connection, str(path))
+        _refuse_cut(connection, path)
         if small:
             finding = connection.execute(EXAMINE).fetchone()[0]
             if finding != SOUND:
                 raise Damaged(str(path), finding.splitlines()[-1])
     return small
+
+
+def _refuse_cut(connection: sqlite3.Connection, path: Path) -> None:
+    """SQLite reads a page of which the end is missing as if there were zeros."""
+    size = int(connection.execute("PRAGMA page_size").fetchone()[0])
+    if path.stat().st_size % size and not _left_by_kill(path):
+        raise Damaged(str(path), "the end of its last page is missing")
+
+
+def _left_by_kill(path: Path) -> bool:
+    """Whether a log is beside it that has what a page still lacks."""
+    log = Path(f"{path}-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 @contextmanager
@@ -51,9 +65,8 @@ def untouched(path: Path) -> Iterator[sqlite3.Connection]:
     it. With one, which a kill leaves, its committed pages count and are read through it. Only for
     files that nobody writes meanwhile.
     """
-    log = Path(f"{path}-wal")
     shared = Path(f"{path}-shm")
-    left_by_kill = log.exists() and log.stat().st_size > 0
+    left_by_kill = _left_by_kill(path)
     shared_before = shared.exists()
     mode = "mode=ro" if left_by_kill else "mode=ro&immutable=1"
     try:

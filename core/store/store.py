@@ -284,6 +284,7 @@ def _prepare(path: Path, now: int) -> bool:
     """Check or create the file and migrate it. False: the check has to go on beside."""
     checked = True
     try:
+        _refuse_elsewhere(path)
         if path.exists():
             checked = integrity.check(path)
             path.chmod(0o600)
@@ -307,6 +308,17 @@ def _told(path: Path, error: OSError | sqlite3.DatabaseError) -> StoreError:
     if isinstance(error, sqlite3.DatabaseError) and integrity.is_damage(error):
         return Damaged(str(path), str(error))
     return StoreError(f"cannot open the database {path}: {curable(error) or error}")
+
+
+def _refuse_elsewhere(path: Path) -> None:
+    """A link to a disk that is not there is no empty start, and a folder is no file."""
+    if path.is_symlink() and not path.exists():
+        raise StoreError(
+            f"{path} is a link to {path.readlink()}, which is not there. "
+            "Bring that disk or file back, or remove the link to start empty."
+        )
+    if path.exists() and not path.is_file():
+        raise StoreError(f"{path} is no file. Move it away to start empty.")
 
 
 def _refuse_orphan(path: Path) -> None:

@@ -143,6 +143,7 @@ class TestProblems:
             ({"LANEWAY_MAIL_FROM": "Laneway <bot@example.org"}, "must be an address"),
             ({"LANEWAY_TIMEZONE": "Mars/Olympus"}, "must be a time zone"),
             ({"LANEWAY_TRUSTED_PROXIES": "10.0.0.0/8, nowhere"}, "no address or network"),
+            ({"LANEWAY_TRUSTED_PROXIES": "::ffff:91.108.4.0/22"}, "like 91.108.4.0/24"),
             ({"LANEWAY_SIGNIN_LIMITS": "code=3/15m,door=1/1h"}, "'door=1/1h'"),
             ({"LANEWAY_SMTP_URL": "smtp+plain://mail.example.org"}, "only this machine"),
             ({"LANEWAY_WEB_URL": "lab.example.org"}, "starts with https://"),

@@ -39,6 +39,11 @@ def cut_to_half(path: Path) -> None:
         file.truncate(path.stat().st_size // 2)
 
 
+def a_byte_short(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 1)
+
+
 def emptied(path: Path) -> None:
     path.write_bytes(b"")
 
@@ -62,7 +67,14 @@ def snapshot(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "harm",
-    [zeros_in_the_third_page, cut_to_half, emptied, not_a_database, header_overwritten],
+    [
+        zeros_in_the_third_page,
+        cut_to_half,
+        a_byte_short,
+        emptied,
+        not_a_database,
+        header_overwritten,
+    ],
 )
 async def test_a_damaged_file_is_named_with_the_way_back_and_stays_byte_identical(
     tmp_path: Path, harm: Callable[[Path], None]
@@ -114,6 +126,20 @@ async def test_a_log_without_its_database_is_not_taken_for_an_empty_start(tmp_pa
         async with Store.open(copy, FakeClock()):
             pass
     assert not copy.exists()
+
+
+async def test_a_link_to_what_is_not_there_is_not_taken_for_an_empty_start(tmp_path: Path) -> None:
+    path = tmp_path / "laneway.db"
+    path.symlink_to(tmp_path / "disk" / "laneway.db")
+    with pytest.raises(StoreError, match="which is not there"):
+        async with Store.open(path, FakeClock()):
+            pass
+    assert path.is_symlink()
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError, match="is no file"):
+        async with Store.open(path, FakeClock()):
+            pass
 
 
 def as_a_kill_leaves_it(home: Path, copy: Path) -> Path:
