@@ -19,6 +19,7 @@ from gateway.cli import doctor, listing
 from gateway.cli.border import as_json, harmless, one_line, plain
 from gateway.cli.columns import table
 from gateway.cli.say import Screen
+from tests.examples import tried
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31mred\x7f"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.cli.columns import NONE, cut, table, width
+from tests.examples import tried
 
 COLUMNS = {"id": "ID", "text": "TEXT", "answer": "ANSWER", "since": "SINCE"}
 
@@ -71,7 +72,7 @@ def test_where_no_column_fits_a_row_is_a_paragraph() -> None:
     assert table([], COLUMNS, 20) == NONE
 
 
-@settings(max_examples=50)
+@tried(50)
 @given(st.text(st.sampled_from("ab漢😀é\u0301\u200d👍🏽❤️"), max_size=30), st.integers(2, 20))
 def test_a_cut_text_fits_and_is_a_beginning(text: str, most: int) -> None:
     short = cut(text, most)
