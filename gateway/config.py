@@ -23,6 +23,7 @@ from dotenv.parser import parse_stream
 from gateway.choices import EngineName, SlackMode, TelegramMode
 from gateway.setting import Applies, Setting
 from gateway.settings_table import PREFIX, Settings, table
+from gateway.spotting import secrets_in
 from gateway.trouble import Trouble
 from gateway.values import MailServer, Secret, folder
 
@@ -335,6 +336,8 @@ def secrets_of(settings: Settings) -> frozenset[str]:
                 found |= {password.reveal(), f"\0{user}\0{password.reveal()}"}
             case str() as value if "://" in value:
                 found.add(unquote(urlsplit(value).password or ""))
+            case tuple() as command:
+                found |= secrets_in(command)
     found.add(settings.telegram_token.reveal().partition(":")[2])
     return frozenset(found - {""})
 

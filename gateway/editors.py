@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from gateway.setting import Setting
 from gateway.settings_table import PREFIX, Settings
+from gateway.spotting import secrets_in
 from gateway.values import MailServer, Secret
 
 
@@ -148,13 +149,26 @@ def label_of(setting: Setting) -> str:
 
 
 def holds_secret(value: str) -> bool:
-    """Whether an address has a password in it."""
+    """Whether an address has a password in it, or a command line what looks like a secret."""
+    if secrets_in(value):
+        return True
     if "://" not in value:
         return False
     try:
         return bool(urlsplit(value).password)
     except ValueError:
         return True  # nobody can tell
+
+
+def advice(setting: Setting, value: str) -> str:
+    """What is to be said of a value that counts, but had better be another; "" when nothing."""
+    if _plain(setting) is not tuple or not secrets_in(value):
+        return ""
+    return (
+        "There is what looks like a secret in this command line, and everybody on this machine can"
+        " see the command lines of what runs. Set it as a variable where the gateway is started,"
+        " and name that variable in LANEWAY_ENGINE_ENV."
+    )
 
 
 def shown(setting: Setting, value: str) -> str:

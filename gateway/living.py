@@ -21,7 +21,7 @@ from core.store.store import Store
 from gateway import saved
 from gateway.config import ADDING, BadSettings, Settings, Settled, Written, contradictions, settle
 from gateway.control import OWNER
-from gateway.editors import Kind, holds_secret, kind_of, shown
+from gateway.editors import Kind, advice, holds_secret, kind_of, shown
 from gateway.keys import Keys
 from gateway.saved import Saved
 from gateway.setting import Applies, Setting
@@ -178,6 +178,11 @@ class Living:
     def _warn(self) -> None:
         for problem in self.problems():
             log.warning("settings: %s", problem)
+        for setting in table():
+            given = self.written.fixed(setting.name)
+            value = given.value if given else self.saved.values.get(setting.name, "")
+            if words := advice(setting, value):
+                log.warning("%s: %s", setting.name, words)
 
     def revision(self, name: str) -> int:
         """Of what is saved; 0 when nothing is."""

@@ -20,7 +20,16 @@ from gateway import logs
 from gateway.channel_parts import lists
 from gateway.config import ADDING, Settings, secrets_of
 from gateway.control import OWNER
-from gateway.editors import Kind, choices_of, entries, holds_secret, kind_of, label_of, shown
+from gateway.editors import (
+    Kind,
+    advice,
+    choices_of,
+    entries,
+    holds_secret,
+    kind_of,
+    label_of,
+    shown,
+)
 from gateway.engine_parts import StoreLedger
 from gateway.living import Change, Clash, Clashed, Wrong
 from gateway.reports import instant
@@ -197,6 +206,7 @@ def _row(site: Site, setting: Setting) -> Json:
         "set": stored is not None,
         "revision": living.revision(name),
         "problem": living.settled.left_out.get(name, ""),
+        "advice": advice(setting, given.value if given else value),
         "source": "the default",
     }
     if stored is not None:

@@ -75,7 +75,7 @@ function row(setting) {
     make("div", { class: "about" }, make("div", { class: "row" }, name, tag),
       make("p", { id: `${id}-meaning` }, meaning(setting)),
       make("small", {}, setting.fixed || setting.applies === "at once" ? setting.name : `${setting.name} · ${later(setting)}`)),
-    make("div", {}, edit, told, clash));
+    make("div", {}, edit, told, setting.advice ? make("p", { class: "advice" }, setting.advice) : null, clash));
   state.told = told;
   state.clash = clash;
   state.edit = edit;
