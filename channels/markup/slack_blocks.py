@@ -102,8 +102,10 @@ class _Builder:
             self._elements.append({"type": kind, "elements": inline})
 
     def _preformatted(self, inline: list[Element], language: str) -> None:
-        inline = _trimmed(inline, "\n", first=False)
-        if not inline:
+        if inline:  # the line break at a cut; blank lines of the code are its own
+            last = inline[-1]["text"].removesuffix("\n")
+            inline = [*inline[:-1], *([{**inline[-1], "text": last}] if last else [])]
+        if not any(element["text"].strip() for element in inline):
             return
         self._add("rich_text_preformatted", inline)
         named = _ALIASES.get(language.lower(), language.lower())
@@ -173,18 +175,18 @@ def _link(target: str, label: str, style: dict[str, bool]) -> Element:
     return link | ({"style": style} if style else {})
 
 
-def _trimmed(inline: list[Element], blanks: str, first: bool = True) -> list[Element]:
+def _trimmed(inline: list[Element], blanks: str) -> list[Element]:
     """Without line breaks at the end, and at the start; no element is left with no text."""
     while inline and inline[-1]["type"] == "text":
         left = inline[-1]["text"].rstrip(blanks + " ")
         if left:
-            return _trimmed_first([*inline[:-1], {**inline[-1], "text": left}], blanks, first)
+            return _trimmed_first([*inline[:-1], {**inline[-1], "text": left}], blanks)
         inline = inline[:-1]
-    return _trimmed_first(inline, blanks, first)
+    return _trimmed_first(inline, blanks)
 
 
-def _trimmed_first(inline: list[Element], blanks: str, first: bool) -> list[Element]:
-    while first and inline and inline[0]["type"] == "text":
+def _trimmed_first(inline: list[Element], blanks: str) -> list[Element]:
+    while inline and inline[0]["type"] == "text":
         left = inline[0]["text"].lstrip(blanks)
         if left:
             return [{**inline[0], "text": left}, *inline[1:]]

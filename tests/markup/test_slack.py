@@ -222,6 +222,17 @@ class TestParts:
         assert len(parts) > 2
         assert sum(bool(re.fullmatch(r"row \d+ +\| (x ?){20}", line)) for line in lines) == 200
 
+    def test_blank_lines_of_code_survive_every_cut(self) -> None:
+        code = "\n".join(f"{'    ' * (n % 3)}value = {n}  \n\n" for n in range(60)).rstrip("\n")
+        shown = [
+            "".join(words(element))
+            for part in render(f"Result:\n\n```python\n{code}\n```\n\nDone.", 150)
+            for element in elements(part)
+            if element["type"] == "rich_text_preformatted"
+        ]
+        assert len(shown) > 5
+        assert "\n".join(shown) == code
+
     def test_a_list_that_begins_with_zero_keeps_its_numbers(self) -> None:
         first, rest = elements(only("0. zero\n1. one"))
         assert list(words(first)) == ["0. zero"]
