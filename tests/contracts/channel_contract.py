@@ -82,7 +82,7 @@ async def listening(channel: Channel, intake: RecordingIntake) -> AsyncIterator[
             task.cancel()
 
 
-async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
     """Wait, bounded, for something a real server does."""
     end = time.monotonic() + seconds
     while not condition():

@@ -55,7 +55,7 @@ def processes_of(home: Path) -> list[psutil.Process]:
     return [process for process in marked(lambda mark: mark.startswith(prefix)) if living(process)]
 
 
-async def until(condition: Callable[[], object], within: float = 10.0) -> None:
+async def until(condition: Callable[[], object], within: float = 30.0) -> None:
     async with asyncio.timeout(within):
         while not condition():  # a process or another list: there is no event to wait for
             await asyncio.sleep(0.01)

@@ -194,7 +194,7 @@ class ProgramContract:
         self, program: Program
     ) -> None:
         scene = program("--stay", grace=0.4)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             play = await scene.say("hello")
         assert play.last == DONE
 
@@ -263,7 +263,7 @@ class ProgramContract:
         scene = program()
         play = scene.play("/deaf\n/ignore-term\n/spawn 60\n/say working\n/hang")
         async with running(play):
-            async with asyncio.timeout(2.5):
+            async with asyncio.timeout(1.8 + 10):
                 await play.run.stop(0.8)
         assert play.last == CANCELLED
         assert processes_of(scene.home) == []

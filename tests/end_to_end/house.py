@@ -36,6 +36,7 @@ from tests.fakes.telegram import FORUM, GROUP, SUPERGROUP, TOKEN, FakeTelegram
 
 AGENT = ROOT / "tests" / "fakes" / "acp_agent.py"
 WITHIN = 30.0  # seconds any one thing may take
+BUSY = 10.0  # what a machine with much to do may add to a promised time
 TIMES = 3.0  # how fast the clock of a gateway in this process goes
 
 

@@ -1,6 +1,5 @@
 """An agent asks before it acts: the card, who may press it, and what the agent hears."""
 
-import asyncio
 import signal
 from pathlib import Path
 from typing import Any
@@ -141,8 +140,7 @@ async def test_a_stop_settles_the_open_question_and_a_late_press_runs_nothing(
         house.fake.user_says("/approve deploy")
         shown = await card(house)
         house.fake.user_says("/stop")
-        async with asyncio.timeout(5):
-            await in_state(house, LANE, "idle")
+        await in_state(house, LANE, "idle")
         await house.fake.until(lambda: not house.fake.buttons(standing(house, shown)))
         assert "Cancelled" in standing(house, shown)["text"]
         late = house.fake.press(button_of(shown, "Allow"), message=shown)

@@ -54,7 +54,7 @@ async def test_what_is_said_in_a_terminal_is_answered_there_as_it_streams(
     assert (said.status, said.out) == (0, "from standard input\n")
     streaming = await shell.start("say", "/say first\n/sleep 2.5\n/say  last")
     assert streaming.stdout is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await streaming.stdout.readexactly(5) == b"first"
     assert streaming.returncode is None
     out, _ = await streaming.communicate()
@@ -113,7 +113,7 @@ async def test_an_end_of_the_terminal_does_not_end_the_turn(gateway: Process) ->
     assert leaving.returncode == 130
     assert b"The turn goes on." in told
     assert b"laneway say --lane main /stop stops it" in told
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (await shell("turns", "--json")).json()[0]["status"] != "done":
             pass
     assert (await shell("say", "/say works")).out == "works\n"

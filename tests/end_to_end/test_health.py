@@ -29,7 +29,7 @@ class Supervisor:
 
     async def until(self, wanted: Callable[[Answer], bool]) -> dict[str, Any]:
         """Look until it is so; then it is alive as well."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while True:
                 try:
                     found = await self.look()

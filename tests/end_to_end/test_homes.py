@@ -23,7 +23,7 @@ async def ready(shell: Shell) -> Child:
     """A gateway that has printed its ready line in the text log."""
     child = await shell.start("run")
     assert child.stdout is not None
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while (line := await child.stdout.readline()) != b"ready\n":
             assert line, (await child.communicate())[1].decode()
     return child

@@ -52,7 +52,7 @@ async def test_what_falls_due_in_a_drain_runs_once_after_the_restart(tmp_path: P
         await house.start_gateway()
         await house.fake.until(lambda: len(house.fake.texts(ANA)) == 2)
         assert "late by" in house.fake.texts(ANA)[1]
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while (await house.ask("jobs"))[0]["running"]:
                 await asyncio.sleep(0.02)
         (job,) = await house.ask("jobs")
@@ -68,7 +68,7 @@ async def test_what_a_watch_waits_for_runs_once_and_members_reach_no_private_add
         await house.fake.until(lambda: house.fake.texts(ANA))
         assert house.fake.texts(ANA)[0].startswith('Job 1 is set: I look at run "cat flag"')
         folder = house.home / "workspaces" / folder_name(CHAT)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while not folder.is_dir():
                 await asyncio.sleep(0.02)
         (folder / "flag").write_text("ready\ngo now\n")
@@ -76,7 +76,7 @@ async def test_what_a_watch_waits_for_runs_once_and_members_reach_no_private_add
         answer = house.fake.texts(ANA)[1]
         assert "begin" in answer
         assert "> go now" in answer
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while (await house.ask("jobs"))[0]["state"] != "done":
                 await asyncio.sleep(0.02)
         (job,) = await house.ask("jobs")

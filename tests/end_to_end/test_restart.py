@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.house import House, ask, process, until
+from tests.end_to_end.house import BUSY, House, ask, process, until
 from tests.end_to_end.looking import cards, in_state, quick, said, turns, typing
 from tests.end_to_end.test_stop import agents, stamps
 from tests.fakes.telegram import ANA, BEN, FORUM, FakeTelegram
@@ -65,7 +65,7 @@ async def test_a_turn_that_outlasts_the_drain_is_closed_told_once_and_can_be_con
         began = time.monotonic()
         async with shutting_down(house):
             fake.user_says("/say meanwhile")
-        assert time.monotonic() - began < 1 + 1 + 5
+        assert time.monotonic() - began < 1 + 1 + 5 + BUSY
         assert agents(tmp_path) == []
         assert said(fake, ANA, "(unfinished)") == said(fake, ANA, "cut off") == 1
         for _ in range(2):
@@ -96,7 +96,7 @@ async def test_continue_goes_on_in_the_same_session_once(tmp_path: Path) -> None
 
 
 async def test_commands_stops_and_approvals_work_while_it_shuts_down(tmp_path: Path) -> None:
-    more = {"LANEWAY_DRAIN_TIMEOUT": "36s"}
+    more = {"LANEWAY_DRAIN_TIMEOUT": "120s"}
     async with quick(tmp_path, **more) as house:
         fake = house.fake
         fake.user_says("/approve rm x\n/say after\n/hang on")
@@ -108,7 +108,7 @@ async def test_commands_stops_and_approvals_work_while_it_shuts_down(tmp_path: P
             await fake.until(lambda: said(fake, ANA, "Allowed"))
             await fake.until(lambda: said(fake, ANA, "after"))
             fake.user_says("/stop")
-            await asyncio.wait((ending,), timeout=3)
+            await asyncio.wait((ending,), timeout=10)
             assert ending.done()
         assert said(fake, ANA, "Ana stopped") == 1
         assert not said(fake, ANA, "cut off")
@@ -155,12 +155,12 @@ async def test_a_drain_does_not_wait_for_files_and_they_are_fetched_after_the_re
     more = {"LANEWAY_DRAIN_TIMEOUT": "0s"}
     async with quick(tmp_path, **more) as house:
         fake = house.fake
-        fake.download_pause = 9
+        fake.download_pause = 40
         fake.user_sends(b"data", "a.txt", caption="/say with a file")
         await fake.until(lambda: fake.called("download"))
         began = time.monotonic()
         await house.stop_gateway()
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 4 + BUSY
         fake.download_pause = 0
         await house.start_gateway()
         await fake.until(lambda: said(fake, ANA, "with a file"))
@@ -176,7 +176,7 @@ async def test_a_platform_that_hangs_and_an_agent_that_hangs_do_not_keep_it_from
         house.fake.hang("*", times=0)
         began = time.monotonic()
         await house.stop_gateway()
-        assert time.monotonic() - began < 0 + 1 + 5
+        assert time.monotonic() - began < 0 + 1 + 5 + BUSY
         house.fake.heal()
         await house.start_gateway()
         house.fake.user_says("/say works")
@@ -214,7 +214,7 @@ async def test_an_orderly_end_has_exit_status_0_and_leaves_no_process(
     async with FakeTelegram() as fake, process(tmp_path / "home", fake, **more) as gateway:
         fake.user_says("/ignore-cancel\n/spawn 60\n/hang on")
         await until(lambda: stamps(tmp_path))
-        assert await gateway.end(number, within=7) == 0
+        assert await gateway.end(number, within=7 + BUSY) == 0
         assert agents(tmp_path) == []
         assert said(fake, ANA, "cut off") == 1
 
@@ -231,8 +231,8 @@ async def test_a_killed_gateways_agents_are_gone_before_their_lane_runs_again(
         async with process(tmp_path / "home", fake):
             left = agents(tmp_path)
             assert len([pid for pid in left if is_engine(pid)]) == 0
-            await fake.until(lambda: said(fake, FORUM, "cut off", 36), 15.0)
-            assert time.monotonic() - killed_at < 15
+            await fake.until(lambda: said(fake, FORUM, "cut off", 36))
+            assert time.monotonic() - killed_at < 15 + BUSY
             fake.user_says("/say works", chat=FORUM, thread=36)
             await fake.until(lambda: fake.texts(FORUM, 36)[-1:] == ["works"])
             again = [turn["status"] for turn in await ask(tmp_path / "home", "turns")]
@@ -250,9 +250,9 @@ def is_engine(pid: int) -> bool:
 
 
 async def test_an_idle_gateway_ends_at_once(tmp_path: Path) -> None:
-    async with quick(tmp_path) as house:
+    async with quick(tmp_path, LANEWAY_DRAIN_TIMEOUT="120s") as house:
         house.fake.user_says("/say hi")
         await house.fake.until(lambda: house.fake.texts(ANA) == ["hi"])
         began = time.monotonic()
         await house.stop_gateway()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 2 + BUSY

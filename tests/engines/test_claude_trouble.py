@@ -87,7 +87,7 @@ async def test_the_doctor_tells_version_login_and_models_without_a_turn(claude: 
 async def test_a_stop_after_the_result_waits_for_nothing(claude: Make) -> None:
     scene = claude()
     play = scene.play("hello")
-    async with asyncio.timeout(3), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         async for event in play.run.events():
             play.events.append(event)
             if isinstance(event, Finished):

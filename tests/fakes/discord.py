@@ -259,7 +259,7 @@ class FakeDiscord(Server):
             if method in ("", call.method) and re.search(path, call.path)
         ]
 
-    async def until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 30.0) -> None:
         """Wait for something to become true; fails when it does not."""
         end = time.monotonic() + seconds
         while not condition():

@@ -283,7 +283,7 @@ class FakeSlack(Server):
             if method in ("", call.method) and channel in ("", call.channel)
         ]
 
-    async def until(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 30.0) -> None:
         """Wait for something to become true; fails when it does not."""
         end = time.monotonic() + seconds
         while not condition():

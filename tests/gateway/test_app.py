@@ -160,7 +160,7 @@ async def test_a_stop_before_it_is_ready_ends_it_though_nothing_can_be_stored(
     gateway = Gateway(settings(home), SystemClock(), engines)
     readied: list[bool] = []
     try:
-        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             if early:
                 gateway.stop()
             life = group.create_task(gateway.run(lambda: readied.append(True)), name="gateway")
@@ -184,7 +184,7 @@ async def test_a_stop_while_it_begins_leaves_no_limit_on_its_end(tmp_path: Path)
     )
     readied: list[bool] = []
     gateway.stop()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await gateway.run(lambda: readied.append(True))
     assert readied == [True]
 

@@ -99,7 +99,7 @@ async def life(home: Path, world: World, others: int = 2) -> list[str]:
     """A whole life: why it was not ready once so many platforms had their menus."""
     gateway = Gateway(settings(home), SystemClock(), lambda *_: {"acp": PuppetEngine()})
     ready = asyncio.Event()
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         group.create_task(gateway.run(ready.set), name="gateway")
         await ready.wait()
         while len(world.menus) < others:
@@ -179,7 +179,7 @@ async def test_what_is_said_on_one_platform_is_answered_though_another_hangs(
         text = f"**look** at {name}, please"
         return Message(f"{name}:41", "41", here, who, "Ana", text, 5, direct=True)
 
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         group.create_task(gateway.run(ready.set), name="gateway")
         await ready.wait()
         world.channels["slack"].seconds = 3600.0

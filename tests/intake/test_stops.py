@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from core.lane_commands import News, Refusal, Tell
 
-from core.turns import News, Refusal, Status, Stop, StopKind, Tell
+from core.turns import Status, Stop, StopKind
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
 
@@ -28,7 +29,7 @@ async def test_a_stop_does_not_wait_for_a_disk_that_does_not_answer(scene: Scene
     message = scene.message("/stop")
     async with asyncio.TaskGroup() as group:
         group.create_task(scene.intake.accept([message]), name="accept")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not scene.rules.cancelled:
                 await asyncio.sleep(0.001)
         scene.rules.stuck.set()

@@ -57,9 +57,9 @@ def test_a_word_longer_than_a_title_is_cut() -> None:
     "piece", ["\n", " \n", "```\n", "`", "[", "[a](", "<a ", "> ", "- ", "*a", "~~~\n```\n", "\\"]
 )
 def test_a_huge_text_holds_nothing_up(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     title_of(f"a {piece * 20_000} b")
-    assert time.perf_counter() - began < 1  # it was minutes
+    assert time.process_time() - began < 5  # it was minutes
 
 
 def test_code_in_front_is_passed_over_however_long_it_is() -> None:

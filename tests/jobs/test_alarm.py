@@ -21,7 +21,7 @@ async def test_it_rings_at_the_instant_that_was_set_last() -> None:
     await made.set(soon(3600), rung.set)
     at = soon(0.05)
     await made.set(at, rung.set)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await rung.wait()
     assert soon(0) >= at
     made.close()
@@ -30,7 +30,7 @@ async def test_it_rings_at_the_instant_that_was_set_last() -> None:
 async def test_an_instant_that_has_passed_rings_at_once_however_long_ago() -> None:
     made, rung = SchedulerAlarm(), asyncio.Event()
     await made.set(soon(-86_400), rung.set)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await rung.wait()
     made.close()
 
@@ -48,7 +48,7 @@ async def test_it_ticks_in_between_so_that_a_step_of_the_clock_is_seen(
             enough.set()
 
     await made.set(soon(3600), ring)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await enough.wait()
     await made.set(None, ring)
     await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def test_a_tick_is_no_line_in_the_log(caplog: pytest.LogCaptureFixture) ->
     caplog.set_level(logging.DEBUG, "laneway")
     made, rung = SchedulerAlarm(), asyncio.Event()
     await made.set(soon(0), rung.set)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await rung.wait()
     made.close()
     assert not [one for one in caplog.records if one.name.startswith("apscheduler")]

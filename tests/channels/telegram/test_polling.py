@@ -194,7 +194,7 @@ class TestOutages:
         async with listening(telegram.channel, telegram.intake):
             await telegram.fake.until(lambda: len(telegram.fake.called("getUpdates")) == 2)
             begun = time.monotonic()
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 10
 
 
 class TestToken:
