@@ -172,6 +172,7 @@ def _shown(site: Site, visitor: Visitor, job: Job, lane: LaneRow | None) -> Json
         "title": straight(lane.title) if lane else "",
         "chat": channel_of(job.lane) == LOCAL and visitor.is_me(lane.owner) if lane else False,
         "ended": job.state.ended,
+        "away": not job.state.ended and channel_of(job.lane) not in site.parts.here,
         "name": name_of(site, job.person),
         "mine": visitor.is_me(job.person),
         "coming": _coming(found, zone, now),
@@ -216,7 +217,9 @@ async def _choices(site: Site, visitor: Visitor) -> list[Json]:
     """The threads that somebody may have work done in, the newest first."""
     mine = await theirs.lanes_of(site, visitor)
     rows = await reads.lane_list(site.parts.store) if mine is None else list(mine.values())
-    rows = [row for row in rows if row.direct or site.parts.people.listed(row.address)]
+    people, here = site.parts.people, site.parts.here
+    rows = [row for row in rows if row.direct or people.listed(row.address)]
+    rows = [row for row in rows if row.address.channel in here]
     return [
         {"lane": row.id, "title": straight(row.title) or row.id}
         for row in sorted(rows, key=lambda row: (-row.ended_at, row.id))[:CHOICES]
@@ -234,6 +237,8 @@ async def _make(one_by_one: asyncio.Lock, request: Request, visitor: Visitor) ->
         raise Bad("There is no such thread, or it is not yours. Choose one of the list.", 404)
     if not (lane.row.direct or site.parts.people.listed(lane.row.address)):
         raise Bad("Nobody may talk to me in that place. An admin can allow it on the people page.")
+    if lane.row.address.channel not in site.parts.here:
+        raise Bad("The platform of that thread is not set up: nothing could be said there.")
     wish = _wish(request)
     person = _person(site, visitor, lane, wish)
     desk = _desk(site)

@@ -81,6 +81,7 @@ class _Making:
             "named": bool(row.title),
             "channel": row.address.channel,
             "local": local,
+            "away": row.address.channel not in self.site.parts.here,
             "state": state_of(view, halted=row.paused),
             "paused": [hold.value for hold in view.paused] if view else ["lane"] * row.paused,
             "turn": main.id if main else None,

@@ -132,6 +132,30 @@ class TestChannels:
         await save(page, TELEGRAM_TOKEN=TOKEN)
         await fake.until(lambda: fake.texts(ANA) == ["one", "two"])
 
+    async def test_threads_and_jobs_of_one_that_was_taken_away_say_so_on_the_page(
+        self, page: Page, fake: FakeTelegram
+    ) -> None:
+        await save(page, TELEGRAM_TOKEN=TOKEN)
+        fake.user_says("/every day at 09:00 : look around")
+        await fake.until(lambda: fake.texts(ANA))
+        ana = await page.signed_in("ana@example.org")
+
+        async def seen() -> tuple[list[bool], int, int]:
+            lanes = (await ana.get("/api/lanes")).json()["lanes"]
+            jobs = (await ana.get("/jobs")).text
+            away = [lane["away"] for lane in lanes if lane["channel"] == "telegram"]
+            return away, jobs.count(">not set up<"), jobs.count('<option value="telegram:')
+
+        assert await seen() == ([False], 0, 1)
+        await save(page, TELEGRAM_TOKEN=None)
+        assert await seen() == ([True], 1, 0)
+        (lane,) = (await ana.get("/api/lanes")).json()["lanes"]
+        body = {"lane": lane["lane"], "when": "every day at 10:00", "prompt": "look"}
+        refused = await ana.post("/api/jobs", json=body)
+        assert (refused.status_code, "not set up" in refused.text) == (400, True), refused.text
+        await save(page, TELEGRAM_TOKEN=TOKEN)
+        assert await seen() == ([False], 0, 1)
+
     async def test_what_an_earlier_process_left_goes_on_when_its_platform_is_set_up_again(
         self, page: Page, fake: FakeTelegram
     ) -> None:

@@ -15,6 +15,7 @@ const STATES = {
 };
 const ENDS = { done: ["answered", ""], failed: ["failed", "bad"], stopped: ["stopped", ""], interrupted: ["cut off", "bad"], dropped: ["dropped", ""] };
 const SENT = { uncertain: ["perhaps not delivered", "bad"], failed: ["not delivered", "bad"], pending: ["being sent", "warn"] };
+const NAMES = { telegram: "Telegram", slack: "Slack", discord: "Discord" };
 const HOLDS = { lane: "paused here", engine: "its engine is paused", all: "everything is paused", "person spent": "the day's budget of its sender is spent", "all spent": "the day's budget is spent" };
 
 const url = (lane, what) => `/api/lanes/${encodeURIComponent(lane)}/${what}`;
@@ -42,6 +43,7 @@ function drawLane(one) {
     make("span", { class: "lane-title" }, one.named ? one.title : one.label || one.title),
     make("span", { class: "badges" }, one.since ? since(one.since) : null,
       one.waiting.length && one.turn !== null ? tag([`${one.waiting.length} waiting`, "warn"]) : null,
+      one.away ? tag(["not set up", "warn"]) : null,
       make("span", { class: `tag ${state[1]} ${live ? "live" : ""}` }, state[0])),
     make("span", { class: "facts soft" }, facts.filter(Boolean).join(" · ")),
     one.turn !== null && (one.named ? one.label : one.doing) ? make("span", { class: "doing soft" }, one.doing ? `${one.doing}${one.named ? ` (for “${one.label}”)` : ""}` : `“${one.label}”`) : null,
@@ -58,6 +60,7 @@ function last({ status, delivery, ended }) {
 function details(one) {
   const key = (what) => `${one.lane} ${what}`;
   const parts = [];
+  if (one.away) parts.push(make("p", { class: "notice" }, `${NAMES[one.channel] ?? one.channel} is not set up: nothing is heard or said here. What is left goes on when it is set up again${admin ? ", under Settings" : ""}.`));
   if (one.paused.length) parts.push(make("p", { class: "notice" }, `Nothing new starts: ${one.paused.map((hold) => HOLDS[hold] ?? hold).join(", ")}.`));
   if (one.turn !== null) {
     parts.push(make("div", { class: "row part" },
