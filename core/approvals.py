@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
 
-from core import cards, turns
+from core import cards, lane_events
 from core.asking import ALWAYS, DENY, NOT_WHOLE, Asked, Asking, Card, copied
 from core.attending import begun
 from core.channel import SendError
@@ -287,7 +287,7 @@ class Approvals:
         entry = _Open(row, engine, folder, asked.card, asked.copies, decided, asked.file)
         self._open[row.id] = entry
         written = [rows.approval(row), *copied(row, asked.copies), *asked.meanings]
-        event = turns.Asked(row.turn, row.lane)
+        event = lane_events.Asked(row.turn, row.lane)
         if await self._taken(Item(event=event, rows=written, deliveries=asked.deliveries)):
             return True
         self._open.pop(row.id, None)
@@ -337,7 +337,7 @@ class Approvals:
             by or "-",
         )
         closed = self._asking.all_closed(entry.cards, self._asking.result(state, by, always, why))
-        event = turns.Answered(row.turn, row.lane)
+        event = lane_events.Answered(row.turn, row.lane)
         stored = await self._taken(Item(event=event, rows=written, deliveries=closed))
         if not stored:
             state = ApprovalState.DENIED
@@ -353,7 +353,7 @@ class Approvals:
 
     async def _lost(self, entry: _Open) -> None:
         """Nothing is allowed that is not stored: close the question with what can be."""
-        row, event = entry.row, turns.Answered(entry.row.turn, entry.row.lane)
+        row, event = entry.row, lane_events.Answered(entry.row.turn, entry.row.lane)
         denied = rows.approval_state(row.id, ApprovalState.DENIED, self._clock.now())
         closed = self._asking.all_closed(entry.cards, NOT_STORED)
         if not await self._taken(Item(event=event, rows=[denied], deliveries=closed)):

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from core import wording
 from core.ground import Ground
 from core.items import Item
+from core.lane_events import Arrived, SideAsked
 from core.messages import FileKind, Message, clean
 from core.people import Role
 from core.prompt import label_of
 from core.store import rows
 from core.store.records import LaneRow, MessageRow, TurnRow
 from core.store.rows import Row
-from core.turns import Arrived, Busy, Kind, Origin, SideAsked, Turn
+from core.turns import Busy, Kind, Origin, Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ from core.budgets import (
 from core.clock import Clock
 from core.engines.base import Engine, Usage
 from core.items import Item, Said, Take
+from core.lane_commands import Command
+from core.lane_events import DaySpent
 from core.lanes import Lanes
 from core.prices import Prices
 from core.settling import End
@@ -37,7 +39,7 @@ from core.store import budgets as stored
 from core.store.rows import Row
 from core.store.store import Reader
 from core.telling import Telling
-from core.turns import Command, DaySpent, Kind, Result, Turn
+from core.turns import Kind, Result, Turn
 
 log = logging.getLogger("laneway.runner")
 

@@ -15,6 +15,7 @@ from core.budgets import Put, of_turn
 from core.clock import Clock
 from core.items import Item
 from core.job_rules import Decision, Fate, FiringState, Job, JobState
+from core.lane_events import Arrived
 from core.lane_ids import channel_of
 from core.people import People, Role
 from core.preparing import Defaults
@@ -26,7 +27,7 @@ from core.store.jobs import FiringRow
 from core.store.records import Delivery, LaneRow, MessageRow
 from core.store.rows import Row
 from core.store.store import Store
-from core.turns import Arrived, Busy, Kind, Origin, Turn
+from core.turns import Busy, Kind, Origin, Turn
 from core.when import BadWhen
 
 log = logging.getLogger("laneway.jobs")

@@ -12,10 +12,11 @@ from core import wording
 from core.arriving import Arriving
 from core.ground import Ground
 from core.items import Item
+from core.lane_events import Arrived
 from core.showing import Action, Choice
 from core.store import reads
 from core.store.records import MessageRow
-from core.turns import Arrived, Busy, Turn
+from core.turns import Busy, Turn
 
 
 async def queue_up(ground: Ground, arriving: Arriving, side: Turn, request: str) -> str:

@@ -18,13 +18,13 @@ from core.gathering import Entry, LaneGroups, Unclaimed
 from core.ground import Ground
 from core.guard import guarded
 from core.items import Item
+from core.lane_events import Edited
 from core.lane_ids import channel_of
 from core.messages import Message
 from core.prompt import PASTE
 from core.store import reads, rows
 from core.store.records import LaneRow, MessageRow
 from core.store.rows import Row
-from core.turns import Edited
 from core.wording import own_turn_of_piece
 
 log = logging.getLogger("laneway.intake")

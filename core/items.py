@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core.budgets import Change, Spending
+from core.lane_events import Event
 from core.store import rows
 from core.store.records import Delivery, MessageRow
 from core.store.rows import Row
-from core.turns import Event, Turn
+from core.turns import Turn
 
 
 @dataclass(frozen=True, slots=True)

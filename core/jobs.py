@@ -20,6 +20,7 @@ from core.firing import Fired, Firing
 from core.guard import fault_of
 from core.items import Item
 from core.job_rules import Fate, FiringState, Job, JobState
+from core.lane_events import DropAsked
 from core.lane_ids import channel_of
 from core.lanes import LaneView
 from core.store import jobs as stored
@@ -27,7 +28,7 @@ from core.store import reads
 from core.store.errors import Poisoned
 from core.store.jobs import OpenFiring
 from core.store.records import Delivery
-from core.turns import DropAsked, Turn
+from core.turns import Turn
 from core.when import BadWhen
 
 log = logging.getLogger("laneway.jobs")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.turns import News, Refusal, Refuse, Status, StopKind, Tell, Turn
+from core.lane_commands import News, Refusal, Refuse, Tell
+from core.turns import Status, StopKind, Turn
 from core.wording import Names, count, failed, label, listing, plain, quoted
 
 WHY_MOST = 300  # characters of an engine's reason

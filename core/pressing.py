@@ -18,6 +18,7 @@ from core.attending import begun
 from core.budgets import Put, handed_on
 from core.ground import Ground
 from core.items import Item
+from core.lane_events import Arrived, AsideAsked, DropAsked, SideAsked, SteerAsked, StopAsked
 from core.lane_ids import channel_of
 from core.messages import Press
 from core.people import Person
@@ -25,22 +26,7 @@ from core.prompt import CONTINUE_NOTE
 from core.showing import Action
 from core.store import budgets, reads, roster, rows, web
 from core.store.records import ButtonRow, LaneRow, MessageRow, PlaceRow, TurnRow
-from core.turns import (
-    Arrived,
-    AsideAsked,
-    Busy,
-    DropAsked,
-    Kind,
-    Origin,
-    Rank,
-    SideAsked,
-    Status,
-    SteerAsked,
-    Stop,
-    StopAsked,
-    StopKind,
-    Turn,
-)
+from core.turns import Busy, Kind, Origin, Rank, Status, Stop, StopKind, Turn
 
 log = logging.getLogger("laneway.intake")
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from core import turns
+from core import lane_events
 from core.channel import Channel, SendError
 from core.clock import Clock
 from core.items import Item, Take
@@ -84,7 +84,7 @@ class Questions:
         shown = self._showing.text(turn.lane, question, kind, turn=turn.id, keyboard=keyboard)
         chosen = asyncio.get_running_loop().create_future()
         entry = self._open[ident] = _Open(turn, options, shown, chosen)
-        asked = Item(event=turns.Asked(turn.id, turn.lane), rows=meanings, deliveries=shown)
+        asked = Item(event=lane_events.Asked(turn.id, turn.lane), rows=meanings, deliveries=shown)
         try:
             await take(asked)  # who does not wait for it any more has asked all the same
             patience = self._patience if attended else self._patience_unattended
@@ -141,6 +141,6 @@ class Questions:
             lane, part, DeliveryKind.CARD, turn=entry.turn.id, target=revises(card.id)
         )
         try:
-            await take(Item(event=turns.Answered(entry.turn.id, lane), deliveries=(closed,)))
+            await take(Item(event=lane_events.Answered(entry.turn.id, lane), deliveries=(closed,)))
         except StoreError as fault:
             log.error("the end of a question was not stored: %s", fault)

@@ -17,12 +17,27 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from core import restoring, turns
+from core import lane_events, restoring
 from core.budgeting import Budgeting, Money
 from core.clock import Clock
 from core.engines.base import Abilities, Choices, Engine, Offering
 from core.guard import guarded
 from core.items import Item
+from core.lane_commands import (
+    Cancel,
+    Command,
+    Join,
+    Prompt,
+    Refuse,
+    Save,
+    SaveLane,
+    Start,
+    StartSide,
+    Steer,
+    Tell,
+    Withdraw,
+)
+from core.lane_events import DrainAsked, DrainEnded, Event
 from core.lane_ids import channel_of
 from core.lanes import Lanes, LaneView
 from core.leftovers import shown_for
@@ -39,28 +54,7 @@ from core.store.writer import Unit
 from core.telling import Telling
 from core.turn_counts import TurnCounts
 from core.turn_life import TurnLife
-from core.turns import (
-    Cancel,
-    Command,
-    DrainAsked,
-    DrainEnded,
-    Event,
-    Join,
-    Kind,
-    Limits,
-    Prompt,
-    Refuse,
-    Save,
-    SaveLane,
-    Start,
-    StartSide,
-    Steer,
-    Stop,
-    StopKind,
-    Tell,
-    Turn,
-    Withdraw,
-)
+from core.turns import Kind, Limits, Stop, StopKind, Turn
 
 log = logging.getLogger("laneway.runner")
 
@@ -151,7 +145,7 @@ class Runner:
 
     async def renew(self, limits: Limits, money: Money) -> None:
         """Go by other limits and caps from now on."""
-        await self.take(Item(event=turns.LimitsChanged(limits)))
+        await self.take(Item(event=lane_events.LimitsChanged(limits)))
         await self.budgeting.renew(money, self.take)
 
     def view(self, lane: str) -> LaneView | None:
@@ -310,7 +304,7 @@ class Runner:
             for turn in sorted(promised | {turn.id for turn in step.going_on()}):
                 await go_on(turn)
             if not state.paused_all:
-                await self.take(Item(event=turns.ResumeAsked()))
+                await self.take(Item(event=lane_events.ResumeAsked()))
         await self._notices.restore()
 
     async def adopt(self, channel: str) -> None:

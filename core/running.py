@@ -15,7 +15,7 @@ import logging
 from collections.abc import Coroutine
 from dataclasses import replace
 
-from core import turns
+from core import lane_events, turns
 from core.aftermath import After, Aftermath
 from core.answer import Answer
 from core.budgeting import NotToday, Tightest, hindrance, not_kept
@@ -313,8 +313,8 @@ class Running:
                 self._files = self._files or bool(said.deliveries)
             case base.SteerSettled(turn, taken, certain):
                 lane = self.turn.lane
-                taking = turns.SteerTaken(turn, lane, certain)
-                await self._tell(taking if taken else turns.SteerRefused(turn, lane))
+                taking = lane_events.SteerTaken(turn, lane, certain)
+                await self._tell(taking if taken else lane_events.SteerRefused(turn, lane))
             case base.Unsent(error, failure):
                 self._ended(End(Result.FAILED, error, unsent=True, failure=failure))
             case base.Finished(result, error, failure):
@@ -340,7 +340,7 @@ class Running:
             engine = prepared.engine.name
             written.append(rows.session(self.turn.lane, engine, self.turn.epoch, session, now))
         said = self._aftermath.beginning(self.turn, prepared, started)
-        event = turns.Prompted(self.turn.id, self.turn.lane)
+        event = lane_events.Prompted(self.turn.id, self.turn.lane)
         await self._take(Item(event=event, rows=written, deliveries=said.deliveries))
         await self._go.wait()
         if self._cancelled and self._run:
@@ -351,7 +351,7 @@ class Running:
         """The engine says that the cap is reached, whatever our own sum is."""
         if not self._cancelled:
             lane, kind = self.turn.lane, turns.StopKind.BUDGET
-            await self._tell(turns.SkipAsked(lane, "", kind=kind, turn=self.turn.id))
+            await self._tell(lane_events.SkipAsked(lane, "", kind=kind, turn=self.turn.id))
 
     async def _asked(self, asked: base.ApprovalAsked) -> None:
         """Ask a person, unless a rule or the mode answers; typing and limits pause meanwhile."""
@@ -402,12 +402,12 @@ class Running:
         try:
             text = await self._life.preparing.text_of(message_turn)
         except Unworkable:  # it is told when the message has its own turn
-            await self._tell(turns.SteerRefused(message_turn, self.turn.lane))
+            await self._tell(lane_events.SteerRefused(message_turn, self.turn.lane))
             return
         if self._run and not self._over.is_set():
             await self._run.steer(message_turn, text)
         else:
-            await self._tell(turns.SteerRefused(message_turn, self.turn.lane))
+            await self._tell(lane_events.SteerRefused(message_turn, self.turn.lane))
 
     async def _watch(self) -> None:
         """Ends the turn when the engine is silent, or the turn too long."""
@@ -415,9 +415,9 @@ class Running:
         log.warning("turn %d in %s met a time limit: %s", self.turn.id, self.turn.lane, met)
         self._limit = TOO_SILENT if met is Limit.SILENT else TOO_LONG
         limit = turns.StopKind.LIMIT
-        await self._tell(turns.SkipAsked(self.turn.lane, "", kind=limit, turn=self.turn.id))
+        await self._tell(lane_events.SkipAsked(self.turn.lane, "", kind=limit, turn=self.turn.id))
 
-    async def _tell(self, event: turns.Event | None, *written: rows.Row) -> None:
+    async def _tell(self, event: lane_events.Event | None, *written: rows.Row) -> None:
         await self._take(Item(event=event, rows=written))
 
     def _beside(self, work: Coroutine[None, None, None], what: str) -> asyncio.Task[None]:

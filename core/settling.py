@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from core import turns
+from core import lane_events, turns
 from core.budgets import Spending
 from core.clock import Clock
 from core.engines.base import Failure, Usage
@@ -82,7 +82,7 @@ class Settling:
         """Status, answer, usage and deliveries in one commit; the lane settles after it."""
         result = rows.turn_result(turn.id, self._clock.now(), remains.text, remains.error)
         closing = await self._telling.closing(turn, end.result, remains)
-        event = turns.Finished(turn.id, turn.lane, end.result, end.error)
+        event = lane_events.Finished(turn.id, turn.lane, end.result, end.error)
         item = Item(
             event=event,
             rows=[*written, result, *used.rows(turn)],
@@ -95,7 +95,7 @@ class Settling:
         bare = replace(remains, text="", error=INTERNAL_FAULT, whole=None)
         closing = await self._telling.closing(turn, Result.FAILED, bare)
         result = rows.turn_result(turn.id, self._clock.now(), "", INTERNAL_FAULT)
-        event = turns.Finished(turn.id, turn.lane, Result.FAILED, INTERNAL_FAULT)
+        event = lane_events.Finished(turn.id, turn.lane, Result.FAILED, INTERNAL_FAULT)
         await self._stored(turn, Item(event=event, rows=[result], closing=closing))
 
     async def unsent(
@@ -116,7 +116,7 @@ class Settling:
             """What tells that it was given up takes the preview's place; after a stop we do."""
             return closing(over) if remains.shown and over.stop is not None else Said()
 
-        event = turns.Unsent(turn.id, turn.lane, end.error, end.uncounted)
+        event = lane_events.Unsent(turn.id, turn.lane, end.error, end.uncounted)
         await self._stored(
             turn,
             Item(
@@ -136,12 +136,12 @@ class Settling:
         """Nothing of this engine starts until then."""
         now = self._clock.now()
         row = rows.pause(f"{ENGINE_SCOPE}{engine}", why.reason, now, why.until)
-        event = turns.PauseAsked(engine=engine, why=why)
+        event = lane_events.PauseAsked(engine=engine, why=why)
         await self._stored(turn, Item(event=event, rows=[row]))
 
     async def freed(self, turn: Turn) -> None:
         """The engine is gone, or handed back, or set aside: the lane goes on."""
-        event = turns.Ended(turn.id, turn.lane, self._clock.now())
+        event = lane_events.Ended(turn.id, turn.lane, self._clock.now())
         await self._stored(turn, Item(event=event))
 
     async def quarantine(self, turn: Turn, engine: str, session: str, reason: str) -> None:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from core import restoring, turns
+from core import lane_events, restoring
 from core.budgeting import Budgeting
 from core.items import Item, Said, content
+from core.lane_commands import Command, Join, News, Save, SaveLane, Tell
 from core.lanes import Lanes
 from core.lanes.board import Mark
 from core.lanes.one_lane import OneLane
@@ -20,7 +21,7 @@ from core.store import rows
 from core.store.records import Delivery
 from core.store.rows import Row
 from core.telling import Telling
-from core.turns import Command, Join, News, Origin, Save, SaveLane, Tell, Turn
+from core.turns import Origin, Turn
 from core.wording import UNREACHED
 
 UNMARKED = Mark(0)
@@ -88,7 +89,7 @@ class Step:
 
     def _closed(self) -> int | None:
         event = self.item.event
-        if self.item.closing and isinstance(event, turns.Finished | turns.Unsent):
+        if self.item.closing and isinstance(event, lane_events.Finished | lane_events.Unsent):
             return event.turn
         return None
 

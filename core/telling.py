@@ -16,22 +16,14 @@ from core import inside, lane_words, wording
 from core.channel import Channel
 from core.clock import Clock
 from core.items import Said
+from core.lane_commands import Command, News, Refuse, Tell
 from core.messages import Keyboard, Part, Receipt, Style
 from core.outbox import Outbox
 from core.showing import Action, Choice, Showing
 from core.store.records import Delivery, DeliveryKind, FilePart
 from core.store.rows import Row
 from core.store.store import Ids
-from core.turns import (
-    Command,
-    Kind,
-    News,
-    Refuse,
-    Result,
-    Status,
-    Tell,
-    Turn,
-)
+from core.turns import Kind, Result, Status, Turn
 
 log = logging.getLogger("laneway.turn")
 

@@ -15,8 +15,8 @@ from core.engines.base import Engine
 from core.engines.processes import Ledger
 from core.folders import claim
 from core.items import Item
+from core.lane_events import Configured
 from core.store import reads
-from core.turns import Configured
 from gateway import logs
 from gateway.channel_parts import lists
 from gateway.choices import Approvers

@@ -17,12 +17,13 @@ from core.commands.scheduling import VERBS, changed, recorded, too_many
 from core.items import Item, Take
 from core.job_asking import Asked, BadJob, JobLimits
 from core.job_rules import Job, JobKind, JobState
+from core.lane_events import DropAsked, Event
 from core.people import People, Role
 from core.store import jobs as stored
 from core.store import reads, rows, web
 from core.store.rows import Row
 from core.store.store import Store
-from core.turns import DropAsked, Event, Status
+from core.turns import Status
 from core.watch_asking import AskedWatch
 from core.when import BadWhen, following, parse
 

@@ -27,19 +27,9 @@ from core.budgets.values import (
     Why,
     reached,
 )
-from core.turns import (
-    Command,
-    DaySpent,
-    Kind,
-    Origin,
-    Save,
-    SkipAsked,
-    Start,
-    StartSide,
-    Status,
-    StopKind,
-    Turn,
-)
+from core.lane_commands import Command, Save, Start, StartSide
+from core.lane_events import DaySpent, SkipAsked
+from core.turns import Kind, Origin, Status, StopKind, Turn
 
 DAYS_KEPT = 3  # that a clock which goes back finds again
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from core.turns import Event, Turn
+from core.lane_events import Event
+from core.turns import Turn
 
 WARN = 0.8  # of a cap, when its thread is warned
 MOST = 100_000.0  # dollars; more is a slip of the pen

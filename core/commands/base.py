@@ -18,12 +18,13 @@ from core.budgets import Change
 from core.engines.base import Abilities, Choices
 from core.job_asking import JobLimits
 from core.job_rules import Job
+from core.lane_events import Event
 from core.people import Person
 from core.showing import Choice
 from core.store.jobs import FiringRow
 from core.store.records import LaneRow, RuleRow
 from core.store.rows import Row
-from core.turns import EnginePause, Event, Kind, LaneFacts, Turn
+from core.turns import EnginePause, Kind, LaneFacts, Turn
 from core.usage import Report, Used
 
 

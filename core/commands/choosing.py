@@ -15,11 +15,12 @@ from core import folders
 from core.cards import HASH_SHOWN, visible
 from core.commands.base import Act, Answer, Ask
 from core.engines.base import Approvals
+from core.lane_events import Configured, Renewed
 from core.messages import Style
 from core.showing import Action, Choice
 from core.store import rows
 from core.store.records import RuleRow
-from core.turns import Busy, Configured, Kind, Renewed
+from core.turns import Busy, Kind
 from core.wording import label, plain, quoted
 
 DEFAULT = "default"

@@ -8,10 +8,11 @@ from core import engine_words as words
 from core import usage
 from core.budget_words import caps
 from core.commands.base import Act, Answer, Ask, Shown, Situation
+from core.lane_events import DropAsked, PauseAsked, ResumeAsked, SkipAsked, StopAsked
 from core.showing import Action, Choice
 from core.store import rows
 from core.store.records import ALL_LANES, ENGINE_SCOPE
-from core.turns import DropAsked, EnginePause, PauseAsked, ResumeAsked, SkipAsked, StopAsked
+from core.turns import EnginePause
 from core.wording import count, duration, plain, quoted
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.lane_commands import Refusal, StartSide
+from core.lane_events import AsideAsked, SideAsked
 from core.lanes import starting
 from core.lanes.board import Board
 from core.lanes.lane import Hold, Lane
 from core.lanes.step import Step
-from core.turns import AsideAsked, Kind, Origin, Refusal, SideAsked, StartSide, Turn
+from core.turns import Kind, Origin, Turn
 from core.waiting import find, without
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
+from core.lane_events import DaySpent
 from core.lanes.lane import Lane
 from core.lanes.slots import Slots
-from core.turns import DaySpent, EnginePause, LaneFacts, Limits, Turn
+from core.turns import EnginePause, LaneFacts, Limits, Turn
 from core.waiting import Entry, Line
 
 Mark = NewType("Mark", int)

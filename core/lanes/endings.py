@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.turns import Kind, Limits, News, Rank, Result, Status, Stop, StopKind, Turn
+from core.lane_commands import News
+from core.turns import Kind, Limits, Rank, Result, Status, Stop, StopKind, Turn
 
 
 def by_result(result: Result, stop: Stop | None) -> Status:

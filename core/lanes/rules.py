@@ -11,36 +11,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from core.lanes import aside, endings, one_lane, starting, steering, stopping
-from core.lanes.board import Board, Mark
-from core.lanes.lane import UNDER_WAY, Lane, LaneView, Phase
-from core.lanes.step import Step
-from core.turns import (
+from core.lane_commands import Command, Join, Refusal
+from core.lane_events import (
     Arrived,
     AsideAsked,
-    Busy,
-    Command,
     Configured,
     DaySpent,
     DrainAsked,
     DrainEnded,
-    EnginePause,
     Event,
-    Join,
-    LaneFacts,
-    Limits,
     LimitsChanged,
     PauseAsked,
-    Rank,
-    Refusal,
     Renewed,
     ResumeAsked,
     SideAsked,
-    Status,
-    Stop,
-    StopKind,
-    Turn,
 )
+from core.lanes import aside, endings, one_lane, starting, steering, stopping
+from core.lanes.board import Board, Mark
+from core.lanes.lane import UNDER_WAY, Lane, LaneView, Phase
+from core.lanes.step import Step
+from core.turns import Busy, EnginePause, LaneFacts, Limits, Rank, Status, Stop, StopKind, Turn
 from core.waiting import full, merged, queued
 
 AT_WORK = frozenset({Phase.STARTING, Phase.RUNNING})

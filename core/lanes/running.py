@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.lane_commands import News, Prompt, Tell
+from core.lane_events import Answered, Asked, Ended, Finished, Prompted, Unsent
 from core.lanes import endings, steering
 from core.lanes.lane import Lane
 from core.lanes.step import Step
-from core.turns import (
-    Answered,
-    Asked,
-    Ended,
-    Finished,
-    Kind,
-    News,
-    Prompt,
-    Prompted,
-    Result,
-    Status,
-    Tell,
-    Turn,
-    Unsent,
-)
+from core.turns import Kind, Result, Status, Turn
 from core.waiting import find, queued, without
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.lane_commands import Start
+from core.lane_events import DaySpent
 from core.lanes.board import Board, Door
 from core.lanes.lane import Hold, Lane
 from core.lanes.step import Step
-from core.turns import DaySpent, Start, Status, Turn
+from core.turns import Status, Turn
 
 
 def fill(board: Board, step: Step) -> None:

@@ -9,22 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.lane_commands import News, Refusal, Steer, Withdraw
+from core.lane_events import SteerAsked, SteerRefused, SteerTaken
 from core.lanes.lane import Lane, Phase
 from core.lanes.step import Step
-from core.turns import (
-    Kind,
-    News,
-    Rank,
-    Refusal,
-    Status,
-    Steer,
-    SteerAsked,
-    SteerRefused,
-    SteerTaken,
-    Stop,
-    Turn,
-    Withdraw,
-)
+from core.turns import Kind, Rank, Status, Stop, Turn
 from core.waiting import Queue, find, queued, without
 
 

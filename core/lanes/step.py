@@ -7,20 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.lane_commands import Command, News, Refusal, Refuse, Save, SaveLane, Tell
 from core.lanes import endings
 from core.lanes.board import Door
-from core.turns import (
-    Command,
-    LaneFacts,
-    News,
-    Refusal,
-    Refuse,
-    Save,
-    SaveLane,
-    Status,
-    Tell,
-    Turn,
-)
+from core.turns import LaneFacts, Status, Turn
 
 
 class Step:

@@ -8,22 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.lane_commands import Cancel, News, Refusal, Tell
+from core.lane_events import DropAsked, SkipAsked, StopAsked
 from core.lanes import endings, steering
 from core.lanes.lane import UNDER_WAY, Lane
 from core.lanes.step import Step
-from core.turns import (
-    Cancel,
-    DropAsked,
-    News,
-    Refusal,
-    SkipAsked,
-    Status,
-    Stop,
-    StopAsked,
-    StopKind,
-    Tell,
-    Turn,
-)
+from core.turns import Status, Stop, StopKind, Turn
 from core.waiting import Queue, exchanged, find, without
 
 

@@ -14,10 +14,11 @@ from core import engine_words
 from core.attending import begun
 from core.cards import visible
 from core.items import Item
+from core.lane_events import DropAsked, PauseAsked, ResumeAsked, SkipAsked, StopAsked
 from core.people import Person
 from core.store import reads, rows, threads, web
 from core.store.records import ALL_LANES, ApprovalState
-from core.turns import DropAsked, PauseAsked, ResumeAsked, SkipAsked, Stop, StopAsked, StopKind
+from core.turns import Stop, StopKind
 from gateway import reports
 from gateway.web import theirs
 from gateway.web.access import Bad, Who, api, page, text

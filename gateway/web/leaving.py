@@ -7,10 +7,11 @@ not know HTTP.
 from __future__ import annotations
 
 from core.items import Item
+from core.lane_events import DropAsked, Event, SkipAsked
 from core.runner import Runner
 from core.store import reads
 from core.store.store import Store
-from core.turns import DropAsked, Event, SkipAsked, Status, StopKind
+from core.turns import Status, StopKind
 from core.wording import count
 
 

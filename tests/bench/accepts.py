@@ -10,6 +10,7 @@ from statistics import median
 
 from core.clock import SystemClock
 from core.items import Item, content
+from core.lane_events import Arrived
 from core.lanes import Lanes
 from core.messages import Address
 from core.steps import rows_of
@@ -17,7 +18,7 @@ from core.store import rows
 from core.store.records import MessageRow
 from core.store.store import Store
 from core.store.writer import Unit
-from core.turns import Arrived, Kind, Limits, Origin, Turn
+from core.turns import Kind, Limits, Origin, Turn
 from tests.bench.house import show
 
 WRITERS, EACH, LANES = 500, 60, 3000

@@ -27,19 +27,9 @@ from core.budgets import (
     handed_on,
     of_turn,
 )
-from core.turns import (
-    Command,
-    DaySpent,
-    Kind,
-    Origin,
-    Save,
-    SkipAsked,
-    Start,
-    Status,
-    Stop,
-    StopKind,
-    Turn,
-)
+from core.lane_commands import Command, Save, Start
+from core.lane_events import DaySpent, SkipAsked
+from core.turns import Kind, Origin, Status, Stop, StopKind, Turn
 from tests.examples import tried
 
 OVERS = (Status.DONE, Status.FAILED, Status.STOPPED)

@@ -10,9 +10,10 @@ import pytest
 
 from core.engines.base import Abilities, Choices
 from core.items import Item
+from core.lane_events import PauseAsked
 from core.store import reads, rows
 from core.store.records import LaneRow
-from core.turns import EnginePause, Kind, PauseAsked, Status
+from core.turns import EnginePause, Kind, Status
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ABLE, ANA, Scene, opened
 

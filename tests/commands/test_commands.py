@@ -17,12 +17,14 @@ from core.commands.base import Who
 from core.engines.base import Abilities
 from core.folders import workspace
 from core.items import Item
+from core.lane_commands import News, Refusal, Refuse, Tell
+from core.lane_events import LimitsChanged
 from core.lane_words import tell
 from core.messages import FileKind, FileRef
 from core.people import Person, Role
 from core.store import reads, rows
 from core.store.records import DeliveryKind, LaneRow, RuleRow
-from core.turns import Busy, Kind, Limits, LimitsChanged, News, Refusal, Refuse, Status, Tell
+from core.turns import Busy, Kind, Limits, Status
 from core.wording import FILE_NOT_TAKEN
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, Scene, opened

@@ -19,10 +19,11 @@ from typing import Any
 
 from core.items import Item
 from core.job_rules import IfBusy, Job, JobKind
+from core.lane_events import LimitsChanged
 from core.messages import Address
 from core.store import jobs as stored
 from core.store import rows
-from core.turns import Limits, LimitsChanged
+from core.turns import Limits
 from core.when import following
 from tests.drills.year_reckoning import HOUR, Due
 from tests.fakes.clock import FakeClock

@@ -19,6 +19,8 @@ from core.engines.base import Abilities, Choices
 from core.ground import Ground, House
 from core.intake import Intake as CoreIntake
 from core.items import Item, content
+from core.lane_commands import Command, Refuse, Tell
+from core.lane_events import Ended, Finished, Prompted
 from core.lanes import Lanes, LaneView
 from core.messages import Address, FileRef, Message, Part, Press
 from core.people import Lists, People
@@ -28,18 +30,7 @@ from core.store import reads, rows
 from core.store.records import ButtonRow, Delivery, TurnRow
 from core.store.store import Store
 from core.store.writer import Unit
-from core.turns import (
-    Command,
-    Ended,
-    Finished,
-    Limits,
-    Prompted,
-    Refuse,
-    Result,
-    Status,
-    Stop,
-    Tell,
-)
+from core.turns import Limits, Result, Status, Stop
 from tests.fakes.clock import FakeClock
 
 ANA, BEN, MAL = "telegram:700000001", "telegram:700000002", "telegram:700000009"

@@ -8,21 +8,11 @@ from pathlib import Path
 import pytest
 
 from core.items import Item
+from core.lane_commands import Refusal, Tell
+from core.lane_events import Ended, Finished, Prompted, Renewed
 from core.messages import Address, Press
 from core.store import reads, rows
-from core.turns import (
-    Busy,
-    Ended,
-    Finished,
-    Kind,
-    Origin,
-    Prompted,
-    Refusal,
-    Renewed,
-    Result,
-    Status,
-    Tell,
-)
+from core.turns import Busy, Kind, Origin, Result, Status
 from core.wording import PRESS_BROKE
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ABLE, ANA, BEN, LAB, MAL, Scene, opened

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from core.lane_commands import News, Refusal, Tell
 
+from core.lane_commands import News, Refusal, Tell
 from core.turns import Status, Stop, StopKind
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened

@@ -7,18 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import lane_words, wording
-from core.turns import (
-    Kind,
-    News,
-    Origin,
-    Refusal,
-    Refuse,
-    Status,
-    Stop,
-    StopKind,
-    Tell,
-    Turn,
-)
+from core.lane_commands import News, Refusal, Refuse, Tell
+from core.turns import Kind, Origin, Status, Stop, StopKind, Turn
 from tests.intake.scene import ANA, BEN
 
 

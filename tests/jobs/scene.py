@@ -18,13 +18,15 @@ from core.firing import Firing
 from core.items import Item
 from core.job_rules import Job
 from core.jobs import Jobs
+from core.lane_commands import Command, Save, Start
+from core.lane_events import DrainAsked, Ended, Finished, Prompted
 from core.lane_ids import LOCAL
 from core.preparing import Defaults
 from core.store import jobs as stored
 from core.store import reads, rows
 from core.store.jobs import FiringRow
 from core.store.records import TurnRow
-from core.turns import Command, DrainAsked, Ended, Finished, Prompted, Result, Save, Start, Turn
+from core.turns import Result, Turn
 from tests.fakes.alarm import ClockAlarm
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, PlainChannel, Scene, opened

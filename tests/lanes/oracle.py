@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from core.lane_commands import Start
 from core.lanes import LaneView, Phase
-from core.turns import Kind, LaneFacts, Start, Status, Turn
+from core.turns import Kind, LaneFacts, Status, Turn
 from tests.lanes.world import World
 
 

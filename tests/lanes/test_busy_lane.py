@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.turns import (
-    Busy,
-    Join,
-    Kind,
-    News,
-    Origin,
-    Rank,
-    Refusal,
-    Result,
-    Save,
-    StartSide,
-    Status,
-    Steer,
-    StopKind,
-)
+from core.lane_commands import Join, News, Refusal, Save, StartSide, Steer
+from core.turns import Busy, Kind, Origin, Rank, Result, Status, StopKind
 from tests.lanes.world import World
 
 MODES = list(Busy)

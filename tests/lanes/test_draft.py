@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from core.lanes import Lanes
-from core.lanes.board import REMEMBERED
-from core.turns import (
+from core.lane_events import (
     Arrived,
-    Busy,
     DrainAsked,
     Ended,
-    EnginePause,
     Event,
     Finished,
-    Kind,
-    LaneFacts,
-    Limits,
     LimitsChanged,
-    Origin,
     PauseAsked,
     Prompted,
     Renewed,
-    Result,
     StopAsked,
-    Turn,
 )
+from core.lanes import Lanes
+from core.lanes.board import REMEMBERED
+from core.turns import Busy, EnginePause, Kind, LaneFacts, Limits, Origin, Result, Turn
 from tests.lanes.world import World
 
 

@@ -13,9 +13,10 @@ from functools import partial
 
 import pytest
 
+from core.lane_commands import Start
 from core.lanes import Lanes
 from core.lanes.lane import Lane
-from core.turns import Busy, Kind, Result, Start, Status, Turn
+from core.turns import Busy, Kind, Result, Status, Turn
 from tests.lanes.oracle import check
 from tests.lanes.world import World
 

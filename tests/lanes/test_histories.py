@@ -9,24 +9,18 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from core.turns import (
+from core.lane_commands import StartSide, Tell
+from core.lane_events import (
     Answered,
     Asked,
-    Busy,
     Ended,
     Finished,
-    Kind,
-    Origin,
     Prompted,
-    Result,
-    StartSide,
-    Status,
     SteerRefused,
     SteerTaken,
-    StopKind,
-    Tell,
     Unsent,
 )
+from core.turns import Busy, Kind, Origin, Result, Status, StopKind
 from tests.examples import tried
 from tests.lanes.oracle import check
 from tests.lanes.world import World

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from core.lane_commands import News, Save
 from core.lanes import Lanes
 from core.turns import (
     Busy,
     Kind,
     LaneFacts,
     Limits,
-    News,
     Origin,
     Rank,
     Result,
-    Save,
     Status,
     Stop,
     StopKind,

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.turns import (
-    Asked,
-    Ended,
-    Finished,
-    News,
-    Prompt,
-    Prompted,
-    Rank,
-    Result,
-    Save,
-    SaveLane,
-    Status,
-    StopKind,
-    Unsent,
-)
+from core.lane_commands import News, Prompt, Save, SaveLane
+from core.lane_events import Asked, Ended, Finished, Prompted, Unsent
+from core.turns import Rank, Result, Status, StopKind
 from tests.lanes.world import World
 
 

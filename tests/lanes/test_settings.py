@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from core.lane_commands import News, SaveLane
+from core.lane_events import Configured, PauseAsked
 from core.lanes import Hold
-from core.turns import (
-    Configured,
-    EnginePause,
-    LaneFacts,
-    News,
-    Origin,
-    PauseAsked,
-    Result,
-    SaveLane,
-    Status,
-    StopKind,
-)
+from core.turns import EnginePause, LaneFacts, Origin, Result, Status, StopKind
 from tests.lanes.world import World
 
 

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from core.turns import (
-    Busy,
-    Cancel,
-    Kind,
-    News,
-    Origin,
-    Prompt,
-    Refusal,
-    Result,
-    StartSide,
-    Status,
-    StopKind,
-)
+from core.lane_commands import Cancel, News, Prompt, Refusal, StartSide
+from core.turns import Busy, Kind, Origin, Result, Status, StopKind
 from tests.lanes.world import World
 
 

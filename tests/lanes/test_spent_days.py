@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from core.lane_commands import Refusal
+from core.lane_events import DaySpent
 from core.lanes import Hold
-from core.turns import DaySpent, Refusal, Result, Status
+from core.turns import Result, Status
 from tests.lanes.world import World
 
 ANN = DaySpent(frozenset({"ann"}))

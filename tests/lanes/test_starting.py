@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from core.lane_commands import Refusal, Save, Start
 from core.lanes import Phase
-from core.turns import Kind, Origin, Refusal, Result, Save, Start, Status, StopKind
+from core.turns import Kind, Origin, Result, Status, StopKind
 from tests.lanes.world import World
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.turns import Busy, News, Rank, Refusal, Result, Status, Steer, Stop, StopKind, Withdraw
+from core.lane_commands import News, Refusal, Steer, Withdraw
+from core.turns import Busy, Rank, Result, Status, Stop, StopKind
 from tests.lanes.world import World
 
 

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.turns import (
-    Busy,
-    Cancel,
-    News,
-    Origin,
-    Refusal,
-    Result,
-    Save,
-    Status,
-    Stop,
-    StopAsked,
-    StopKind,
-    Tell,
-)
+from core.lane_commands import Cancel, News, Refusal, Save, Tell
+from core.lane_events import StopAsked
+from core.turns import Busy, Origin, Result, Status, Stop, StopKind
 from tests.lanes.world import World
 
 

@@ -22,9 +22,10 @@ from core.engines.base import (
     Usage,
 )
 from core.items import Item
+from core.lane_events import PauseAsked, ResumeAsked
 from core.lanes import Lanes
 from core.store import reads, rows
-from core.turns import EnginePause, Limits, PauseAsked, Result, ResumeAsked, Status
+from core.turns import EnginePause, Limits, Result, Status
 from tests.fakes.clock import FakeClock
 from tests.fakes.engine import PuppetEngine, PuppetRun
 from tests.runner.scene import Scene

@@ -10,8 +10,9 @@ import pytest
 from core.channel import Revise
 from core.engines.base import ApprovalAsked, Finished, Started
 from core.items import Item
+from core.lane_events import LimitsChanged
 from core.messages import Address
-from core.turns import Limits, LimitsChanged, Result
+from core.turns import Limits, Result
 from tests.runner.scene import Scene
 
 
