@@ -19,6 +19,7 @@ from core.engines.base import Event, FileMade, Thought, ToolEnded, ToolStarted, 
 from core.engines.plain import (
     Json,
     as_sent,
+    file_name,
     items,
     mapping,
     money,
@@ -175,7 +176,8 @@ def _linked(content: Json) -> FileMade | None:
     path = unquote(uri.path)
     if words(path) != path:
         return None  # no file has such a name
-    return FileMade(Path(path), name(content.get("name")) or name(Path(path).name) or "file")
+    shown = file_name(content.get("name")) or file_name(Path(path).name)
+    return FileMade(Path(path), shown or "file")
 
 
 def _picture(content: Json) -> Picture | None:

@@ -14,6 +14,7 @@ from core.messages import clean
 Json = Mapping[str, Any]
 
 NAME_MOST = 200  # characters of ids, titles and names
+ENDING_MOST = 12
 TOKENS_MOST = 2**53
 COST_MOST = 1e9
 
@@ -37,6 +38,15 @@ def name(value: object) -> str:
     """A short text of one line: an id, a title, a file's name."""
     text = " ".join(words(as_sent(value)[: 4 * NAME_MOST]).split())
     return text if len(text) <= NAME_MOST else text[: NAME_MOST - 1] + "…"
+
+
+def file_name(value: object) -> str:
+    """A file's name; a long one keeps its ending, by which people and programs know its kind."""
+    whole = " ".join(words(as_sent(value)[: 4 * NAME_MOST]).split())
+    stem, dot, ending = whole.rpartition(".")
+    if len(whole) <= NAME_MOST or not dot or len(ending) > ENDING_MOST:
+        return name(whole)
+    return f"{stem[: NAME_MOST - len(ending) - 2]}….{ending}"
 
 
 def session_id(result: Json) -> str:

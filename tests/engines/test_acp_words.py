@@ -286,6 +286,21 @@ def test_only_files_of_this_machine_are_files(uri: str, path: str | None) -> Non
     assert events == ([FileMade(Path(path), "n")] if path else [])
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("a.txt", "a.txt"),
+        ("ö" * 300 + ".tar.gz", "ö" * 196 + "….gz"),
+        ("x" * 300, "x" * 199 + "…"),
+        (None, "b.txt"),
+    ],
+)
+def test_a_long_name_of_a_file_keeps_its_ending(said: object, shown: str) -> None:
+    assert hear(chunk(type="resource_link", uri="file:///b.txt", name=said)) == [
+        FileMade(Path("/b.txt"), shown)
+    ]
+
+
 def test_a_picture_that_is_none_is_passed_over() -> None:
     good = base64.b64encode(b"x").decode()
     assert hear(chunk(type="image", data=good, mimeType="image/png")) == [
