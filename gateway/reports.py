@@ -44,6 +44,7 @@ _DELIVERY = (  # the worst of an answer's parts is what the listing shows
     DeliveryState.IN_FLIGHT,
     DeliveryState.SENT,
 )
+_SAID = ((DeliveryKind.ANSWER, DeliveryKind.FILE), (DeliveryKind.NOTICE,))
 _UNDER_WAY = (DeliveryState.IN_FLIGHT, DeliveryState.HELD)
 
 
@@ -170,12 +171,13 @@ def _turn(row: TurnRow, text: str, delivery: str) -> Json:
 
 def delivery_of_turn(row: TurnRow, told: set[tuple[str, str]]) -> str:
     """How the turn's answer stands, or what was told in place of one."""
-    for kind in (DeliveryKind.ANSWER, DeliveryKind.NOTICE):
+    if not row.status.over and all(kind != DeliveryKind.ANSWER.value for kind, _ in told):
+        return "pending"  # files go out while it works, and notices
+    for kinds in _SAID:
         for state in _DELIVERY:
-            if (kind.value, state.value) in told:
+            if any((kind.value, state.value) in told for kind in kinds):
                 return "pending" if state in _UNDER_WAY else state.value
-    # A turn that ended without a word, such as a dropped message, has nothing left to send.
-    return "sent" if row.status.over else "pending"
+    return "sent"  # what ended without a word, such as a dropped message, has nothing left to send
 
 
 async def people(store: Reader, people: People) -> list[Json]:

@@ -15,7 +15,7 @@ WHERE turn IN (SELECT value FROM json_each(:turns)) ORDER BY seq;
 -- name: report.deliveries
 -- How what was told of these turns stands.
 SELECT DISTINCT turn, kind, state FROM deliveries
-WHERE turn IN (SELECT value FROM json_each(:turns)) AND kind IN ('answer', 'notice');
+WHERE turn IN (SELECT value FROM json_each(:turns)) AND kind IN ('answer', 'file', 'notice');
 
 -- name: report.open_turns
 SELECT l.channel, count(*) FROM turns t JOIN lanes l ON l.id = t.lane
