@@ -335,7 +335,9 @@ def secrets_of(settings: Settings) -> frozenset[str]:
                 # As AUTH PLAIN hands it over, too: in base64 a part of it cannot be found.
                 found |= {password.reveal(), f"\0{user}\0{password.reveal()}"}
             case str() as value if "://" in value:
-                found.add(unquote(urlsplit(value).password or ""))
+                parts = urlsplit(value)
+                if word := unquote(parts.password or ""):  # alone, and as it is handed over
+                    found |= {word, f"{unquote(parts.username or '')}:{word}"}
             case tuple() as command:
                 found |= secrets_in(command)
     found.add(settings.telegram_token.reveal().partition(":")[2])

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from core.clock import Clock
-from core.engines.openai_http_words import Option, Refused, host_of, refused, silent, unreachable
+from core.engines.openai_http_words import (
+    Option,
+    Refused,
+    host_of,
+    refused,
+    secrets_in,
+    silent,
+    unreachable,
+)
 from core.engines.plain import Json
 
 if TYPE_CHECKING:
@@ -46,6 +54,7 @@ class Server:
     def __init__(self, base_url: str, key: str, clock: Clock, patience: float) -> None:
         self._base = base_url.rstrip("/")
         self._key = key
+        self._secrets = secrets_in(base_url, key)
         self._clock = clock
         self._patience = patience  # seconds without a byte, also before the first one
         self._client: httpx.AsyncClient | None = None
@@ -64,7 +73,7 @@ class Server:
 
     def refusal(self, told: Json) -> Refused:
         """An error that came in place of an answer, or in the middle of it."""
-        return refused(0, {"error": told}, {}, self._clock.now(), self._key)
+        return refused(0, {"error": told}, {}, self._clock.now(), *self._secrets)
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -96,7 +105,7 @@ class Server:
                         await _start_of(response),
                         dict(response.headers),
                         self._clock.now(),
-                        self._key,
+                        *self._secrets,
                     )
                 yield response
         except (httpx.ConnectTimeout, httpx.PoolTimeout) as fault:

@@ -5,11 +5,12 @@ Pure: a status and a body in, a meaning and plain words out. No key is ever part
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable
 from enum import StrEnum
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from core.engines.base import Failure, FailureKind
 from core.engines.plain import Json, as_sent, mapping, words
@@ -110,8 +111,8 @@ class Refused(Exception):
         return None
 
 
-def refused(status: int, body: bytes | Json, headers: Json, now: int, secret: str = "") -> Refused:
-    """Read a refusal. ``now`` in ms since 1970; ``secret`` is taken out of the server's words."""
+def refused(status: int, body: bytes | Json, headers: Json, now: int, *secrets: str) -> Refused:
+    """Read a refusal. ``now`` in ms since 1970; secrets are taken out of the server's words."""
     if isinstance(body, bytes):
         try:
             found = mapping(json.loads(body))
@@ -127,7 +128,7 @@ def refused(status: int, body: bytes | Json, headers: Json, now: int, secret: st
     if not status and isinstance(code, int) and 400 <= code < 600:
         status = code
     named = " ".join(as_sent(inner.get(key)) for key in ("code", "type", "param")).strip()
-    return Refused(status, _harmless(said, secret), _harmless(named, secret), wait(headers, now))
+    return Refused(status, _harmless(said, secrets), _harmless(named, secrets), wait(headers, now))
 
 
 def _of_page(text: str) -> str:
@@ -135,11 +136,20 @@ def _of_page(text: str) -> str:
     return "" if text.lstrip().startswith("<") else text
 
 
-def _harmless(text: str, secret: str) -> str:
-    if secret:
+def _harmless(text: str, secrets: Iterable[str]) -> str:
+    for secret in filter(None, secrets):
         text = text.replace(secret, "…")
     text = " ".join(words(text[: 4 * TOLD_MOST]).split())
     return text if len(text) <= TOLD_MOST else text[: TOLD_MOST - 1] + "…"
+
+
+def secrets_in(base_url: str, key: str) -> tuple[str, ...]:
+    """What the server could repeat: the key, and a password of its address as it is handed over."""
+    parts = urlsplit(base_url)
+    password = unquote(parts.password or "")
+    pair = f"{unquote(parts.username or '')}:{password}".encode()
+    coded = base64.b64encode(pair).decode().rstrip("=")
+    return (key, coded, password) if password else (key,)
 
 
 def wait(headers: Json, now: int) -> float | None:

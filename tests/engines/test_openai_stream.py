@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.engines.base import Text, Thought
 from core.engines.openai_http_stream import LINES_MOST, MOST, Frames, Malformed, Reply
-from core.engines.openai_http_words import Refused, refused, wait
+from core.engines.openai_http_words import Refused, refused, secrets_in, wait
 from tests.fakes.openai_server import DONE, event, tool_call, usage
 
 STREAM = b"".join(
@@ -118,6 +118,13 @@ def test_a_server_that_repeats_the_key_does_not_have_it_repeated() -> None:
     body = json.dumps({"error": {"message": "bad key sk-1234", "code": "sk-1234"}}).encode()
     fault = refused(401, body, {}, 0, "sk-1234")
     assert "1234" not in f"{fault.said}{fault.code}{fault}"
+
+
+def test_nor_the_password_of_its_address_in_the_form_it_was_handed_over() -> None:
+    kept = secrets_in("https://ana:p%40ss@example.org/v1", "sk-1234")
+    told = "sk-1234, p@ss, Basic YW5hOnBAc3M="
+    assert refused(401, {"error": told}, {}, 0, *kept).said == "…, …, Basic …="
+    assert secrets_in("https://example.org/v1", "sk-1234") == ("sk-1234",)
 
 
 def test_a_servers_words_are_short_and_in_one_line() -> None:
