@@ -12,10 +12,10 @@ from core import addressing
 from core.ground import Ground
 from core.holding import Holding
 from core.items import Item
+from core.lane_events import Edited
 from core.messages import Edit, clean
 from core.prompt import label_of
 from core.store import reads, rows
-from core.turns import Edited
 
 log = logging.getLogger("laneway.intake")
 

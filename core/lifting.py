@@ -10,10 +10,10 @@ import logging
 
 from core.clock import Clock
 from core.items import Item, Take
+from core.lane_events import ResumeAsked
 from core.lanes import Lanes
 from core.store import rows
 from core.store.records import ENGINE_SCOPE
-from core.turns import ResumeAsked
 
 log = logging.getLogger("laneway.runner")
 

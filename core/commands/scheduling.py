@@ -13,10 +13,10 @@ from core import job_words, watch_asking, watch_words
 from core.commands.base import Act, Answer, Ask
 from core.job_asking import EXAMPLES, typed
 from core.job_rules import Job, JobKind, JobState, as_shown
+from core.lane_events import DropAsked
 from core.messages import Style
 from core.showing import Action, Choice
 from core.store import jobs as stored
-from core.turns import DropAsked
 from core.when import BadWhen, following
 from core.wording import count, plain
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from core.lanes import running, steering, stopping
-from core.lanes.lane import Lane
-from core.lanes.step import Step
-from core.turns import (
+from core.lane_events import (
     Answered,
     Asked,
     DropAsked,
@@ -26,6 +23,9 @@ from core.turns import (
     StopAsked,
     Unsent,
 )
+from core.lanes import running, steering, stopping
+from core.lanes.lane import Lane
+from core.lanes.step import Step
 from core.waiting import exchanged, find
 
 OneLane = (
