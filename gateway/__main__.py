@@ -6,20 +6,29 @@ Exit status: 0 when it did what was asked, 2 for a wrong command line or wrong s
 from __future__ import annotations
 
 import argparse
-import io
-import os
 import sys
 from collections.abc import Sequence
 
+from gateway.cli import streams
+from gateway.cli.parser import Parser, unknown
 from gateway.cli.table import COMMANDS
 from gateway.trouble import Trouble
+
+ABOUT = "A light, safe gateway between chat threads and AI agents."
+NOTES = """\
+Begin with: laneway run; then in another terminal: laneway say "hello"
+What a command takes: laneway COMMAND --help
+
+Settings are LANEWAY_… variables, or the same names in .env in this folder or in LANEWAY_HOME
+(~/.laneway); .env.example lists them, and laneway doctor says what is wrong with them.
+Exit status: 0 when it did what was asked, 2 for a wrong command line or wrong settings, 1 else.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
-    options = _parser(words).parse_args(words)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that is not UTF-8 lacks some signs
+    streams.prepare()
+    options = _options(words)
     command = next(one for one in COMMANDS if one.name == options.command)
     try:
         status = command.main(options)
@@ -31,19 +40,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(plain(f"laneway {command.name}: {error}"), file=sys.stderr)
         return error.status
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain at its end either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.give_up()  # whoever read our output has seen enough
+        return 1
+    except OSError as fault:
+        if not streams.cannot_write(fault):
+            raise
+        streams.give_up()
+        words_left = f"laneway {command.name}: the output cannot be written: {fault.strerror}"
+        print(words_left, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="laneway",
-        description="A light, safe gateway between chat threads and AI agents.",
-        epilog="Settings are LANEWAY_… variables; .env.example lists them.",
-    )
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    parser = _parser(words)
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.error("say which command")
+    names = [one.name for one in COMMANDS]
+    if not words[0].startswith("-") and words[0] not in names:
+        parser.error(unknown(words[0], names))
+    return parser.parse_args(words)
+
+
+def _parser(words: Sequence[str]) -> Parser:
+    parser = Parser(prog="laneway", description=ABOUT, epilog=NOTES)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and end")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for one in COMMANDS:

@@ -10,6 +10,7 @@ from gateway import saved
 from gateway.cli import columns
 from gateway.cli.border import as_json, harmless, plain
 from gateway.cli.client import Down, ask
+from gateway.cli.parser import Parser
 from gateway.config import Settings
 from gateway.trouble import Trouble
 
@@ -21,6 +22,13 @@ _COLUMNS = {
     "id": "ID", "kind": "KIND", "lane": "LANE", "when": "WHEN", "state": "STATE", "next": "NEXT",
     "last": "LAST", "last_result": "RESULT", "prompt": "PROMPT",
 }  # fmt: skip
+NOTES = """\
+A lane of this machine is made when it is new. WHEN is what laneway when takes, and may go on with
+"catch up 1h", "skip missed", "if busy queue" or "budget 0.50". For example:
+  laneway job add --lane main "every weekday at 9:00" "sum up what is new in the inbox"
+  laneway job 3 pause
+Works while the gateway runs and while it is down.
+"""
 _USAGE = 'job add --lane LANE "WHEN" PROMPT, or job ID pause|resume|run|cancel'
 
 
@@ -30,6 +38,7 @@ def jobs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def job_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"laneway {_USAGE}"
+    parser.epilog = NOTES
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="add|ID", help=_USAGE)
 
 
@@ -44,7 +53,7 @@ def job(options: argparse.Namespace) -> int:
     words: list[str] = options.words
     if words[:1] == ["add"]:
         return _add(words[1:])
-    parser = argparse.ArgumentParser(prog="laneway job", usage=f"laneway {_USAGE}")
+    parser = Parser(prog="laneway job", usage=f"laneway {_USAGE}")
     parser.add_argument("id", type=int, metavar="ID")
     parser.add_argument("verb", choices=("pause", "resume", "run", "cancel"))
     given = parser.parse_args(words)
@@ -57,7 +66,7 @@ def job(options: argparse.Namespace) -> int:
 
 
 def _add(words: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="laneway job add")
+    parser = Parser(prog="laneway job add", epilog=NOTES)
     parser.add_argument("--lane", required=True, metavar="LANE", help="laneway lanes lists them")
     parser.add_argument("when", metavar="WHEN", help='"every day at 09:00 catch up 1h"')
     parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="what to do then")

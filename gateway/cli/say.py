@@ -13,11 +13,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from gateway import saved
+from gateway.cli import streams
 from gateway.cli.border import harmless, one_line, plain
 from gateway.cli.client import Talk, talk
 from gateway.config import Settings
 from gateway.trouble import Trouble
 
+NOTES = """\
+A lane is made when it is new; the page shows the same lanes. Quote a text of several words, and put
+-- before one that begins with a dash. Commands work as in a chat: laneway say /help lists them.
+A question of the agent is answered by typing a number; without a terminal the answer is no.
+Ctrl-C leaves, and the turn goes on. Exit status: 0 when it was answered, else 1.
+"""
 NOBODY_DECIDES = (
     "(denied: nobody can decide here. To be asked, use laneway say in a terminal, "
     "or the buttons of a chat)"
@@ -26,18 +33,20 @@ STAYS_OPEN = (
     "Nothing was decided. Type a number, or leave with Ctrl-C: the question stays open, "
     "and the next laneway say in this lane shows it again."
 )
+AWAY = 0.5  # seconds until a terminal is looked at again in which somebody else is in front
 ENDED = "the gateway ended before this was answered; laneway turns shows what became of it"
 NOT_RUNNING = "the gateway is not running here; start it in another terminal with: laneway run"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lane", default="main", metavar="NAME", help="the thread (default: main)")
+    parser.epilog = NOTES
     parser.add_argument("text", metavar="TEXT", help="what to say; - reads standard input")
 
 
 def main(options: argparse.Namespace) -> int:
     """0 when it was answered, 1 when the turn ended otherwise."""
-    text = sys.stdin.read() if options.text == "-" else options.text
+    text = streams.typed() if options.text == "-" else options.text
     return asyncio.run(_say(saved.load(), options.lane, text))
 
 
@@ -80,30 +89,48 @@ async def _follow(gateway: Talk) -> str:
 
 
 class Questions:
-    """Buttons that are shown now; a number typed presses one of the newest."""
+    """Buttons that are shown now; a number typed presses one.
+
+    A number is given once: what somebody types while another question comes is about the one that
+    they read, or about none.
+    """
 
     def __init__(self, gateway: Talk, screen: Screen) -> None:
         self._gateway = gateway
         self._screen = screen
-        self._open: dict[str, list[dict[str, str]]] = {}
+        self._open: dict[str, dict[int, dict[str, str]]] = {}  # by message, then by number
+        self._given = 0
         self._typed = b""
+        self._later: asyncio.TimerHandle | None = None
+
+    def listen(self) -> None:
+        """Take what is typed from now on."""
+        asyncio.get_running_loop().add_reader(sys.stdin, self.read)
+
+    def leave(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+        asyncio.get_running_loop().remove_reader(sys.stdin)
 
     def see(self, shown: dict[str, Any]) -> None:
         """A message came, changed or went, and its buttons with it."""
         ident = shown["message_id"]
-        before = self._open.pop(ident, [])
-        if buttons := [button for row in shown["buttons"] for button in row]:
-            self._open[ident] = buttons
-            if buttons != before:
-                self.offer()
+        before = self._open.pop(ident, {})
+        buttons = [button for row in shown["buttons"] for button in row]
+        if buttons and buttons == [*before.values()]:
+            self._open[ident] = before
+        elif buttons:
+            self._open[ident] = dict(enumerate(buttons, self._given + 1))
+            self._given += len(buttons)
+            self.offer()
 
     def offer(self) -> None:
         """Say which numbers stand for what, below the message that they belong to."""
         if self._open:
             ident, buttons = list(self._open.items())[-1]
             self._screen.again(ident)
-            labels = [one_line(button["label"]) for button in buttons]
-            offer = ", ".join(f"{number} {label}" for number, label in enumerate(labels, 1))
+            named = ((number, one_line(button["label"])) for number, button in buttons.items())
+            offer = ", ".join(f"{number} {label}" for number, label in named)
             print(f"\n[{offer}] ", end="", flush=True)
 
     def read(self) -> None:
@@ -112,6 +139,11 @@ class Questions:
         It is read only when there is something: made non-blocking, it would be so for what is
         printed as well, for both are one file.
         """
+        if _behind():
+            # Whoever reads a terminal from behind is stopped, and what is typed is not for us.
+            self.leave()
+            self._later = asyncio.get_running_loop().call_later(AWAY, self.listen)
+            return
         try:
             data = os.read(sys.stdin.fileno(), 65536)
         except OSError:
@@ -133,12 +165,13 @@ class Questions:
     def _choose(self, typed: str) -> None:
         if not self._open:
             return
-        ident, buttons = list(self._open.items())[-1]
-        if not (typed.isdecimal() and 0 < int(typed) <= len(buttons)):
-            print(f"a number from 1 to {len(buttons)}: ", end="", flush=True)
+        number = int(typed) if typed.isdecimal() and len(typed) < 10 else 0
+        ident = next((one for one, buttons in self._open.items() if number in buttons), "")
+        if not ident:
+            *_, newest = self._open.values()
+            print(f"a number from {min(newest)} to {max(newest)}: ", end="", flush=True)
             return
-        del self._open[ident]
-        button = buttons[int(typed) - 1]
+        button = self._open.pop(ident)[number]
         self._gateway.send({"press": button["id"], "message_id": ident})
         self.offer()
 
@@ -158,12 +191,20 @@ def _questions(gateway: Talk, screen: Screen) -> Iterator[Questions]:
     if not sys.stdin.isatty():
         yield Unattended(gateway, screen)
         return
-    questions, loop = Questions(gateway, screen), asyncio.get_running_loop()
-    loop.add_reader(sys.stdin, questions.read)
+    questions = Questions(gateway, screen)
+    questions.listen()
     try:
         yield questions
     finally:
-        loop.remove_reader(sys.stdin)
+        questions.leave()
+
+
+def _behind() -> bool:
+    """Whether a shell lets us run in the background of this terminal."""
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp()
+    except OSError:  # it is not the one that controls us
+        return False
 
 
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)

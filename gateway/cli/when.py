@@ -12,6 +12,12 @@ from gateway import saved
 from gateway.trouble import Trouble
 
 COUNT = 5
+NOTES = """\
+WHEN is one of: every 15m; every day at 09:00; every weekday at 9:00; every monday at 18:30;
+every month on 1 at 08:00; a cron line (0 9 * * 1-5); in 20m; tomorrow at 8:00; 2026-12-24 18:00;
+an ISO time with offset. A zone may follow (Europe/Berlin).
+Exit status: 2 with the reason when it means nothing.
+"""
 FIRST = -62_000_000_000_000  # ms, in the year 5: what is earlier no zone can show
 
 
@@ -22,10 +28,13 @@ class Refused(Trouble):
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = NOTES
     parser.add_argument("when", metavar="WHEN", help='such as "every day at 09:00"')
     parser.add_argument("--tz", metavar="ZONE", help="whose local time (LANEWAY_TIMEZONE)")
-    parser.add_argument("--from", metavar="ISO", dest="since", help="reckon from then, not now")
-    parser.add_argument("--count", type=_count, default=COUNT, metavar="N", help="how many")
+    parser.add_argument("--from", metavar="ISO", dest="since", help="reckon from then (now)")
+    parser.add_argument(
+        "--count", type=_count, default=COUNT, metavar="N", help=f"how many ({COUNT})"
+    )
 
 
 def _count(text: str) -> int:
