@@ -4,7 +4,7 @@ Two things to know first:
 
 1) Everything that decides when a turn runs is in this package (and waiting.py, the order of what
    waits). No clock, no store, no await: times come in with events, what should happen goes out as
-   commands. Both are listed in turns.py.
+   commands. They are listed in lane_events.py and lane_commands.py.
 
 2) These rules do not know whether a command succeeded. The shell stores what `Lanes.handle`
    returns in one transaction with the event, and carries commands out only after that. When the

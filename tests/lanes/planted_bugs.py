@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROJECT = Path(__file__).resolve().parents[2]
-COPIED = ("core/__init__.py", "core/turns.py", "core/waiting.py", "core/lanes")
+COPIED = (
+    "core/__init__.py",
+    "core/turns.py",
+    "core/lane_events.py",
+    "core/lane_commands.py",
+    "core/waiting.py",
+    "core/lanes",
+)
 SLOW = ("test_histories.py", "test_every_state.py")  # most faults are found before these run
 
 
