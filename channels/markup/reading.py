@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from channels.markup.parsing import events, keep_meaning, named
-from channels.markup.styled import INLINE, Kind, Span, Styled, ordered
+from channels.markup.styled import INLINE, Kind, Span, Styled, ordered, shows
 from channels.markup.tables import Table
 from core.messages import clean
 
@@ -64,7 +64,7 @@ class _Reader:
         self._heading: tuple[int, int] | None = None  # where it began, and its level
         self._depth: dict[Kind, int] = {}
         self._since: dict[Kind, int] = {}
-        self._links: list[tuple[int, str]] = []
+        self._links: list[tuple[int, int, str]] = []  # where it began, in which piece, to what
         self._quotes = 0
         self._quoted: int | None = None
         self._code: str | None = None  # language of the open code block
@@ -108,7 +108,8 @@ class _Reader:
         if not self._fresh:
             self._end_item()
             gap = self._source.count(b"\n", self._ended, start) if start > self._ended else 1
-            self._write("\n" if gap < 2 else "\n\n")
+            if self._size:  # an empty heading may have been all before
+                self._write("\n" if gap < 2 else "\n\n")
             self._write(self._indent if indent is None else indent)
         if self._quotes and self._quoted is None:
             self._quoted = self._size
@@ -154,7 +155,7 @@ class _Reader:
             case "Link" | "Image":
                 self._inline(start)
                 target = "" if detail["link_type"] == "Email" else _target(detail["dest_url"])
-                self._links.append((self._size, target))
+                self._links.append((self._size, len(self._chunks), target))
             case _ if tag in _FORMATS:
                 self._inline(start)
                 self._open(_FORMATS[tag])
@@ -315,8 +316,8 @@ class _Reader:
             self._mark(kind, self._since[kind])
 
     def _end_link(self) -> None:
-        start, target = self._links.pop()
-        if self._size == start:
+        start, nth, target = self._links.pop()
+        if not shows("".join(self._chunks[nth:])):  # there would be nothing to press
             self._write(target)
         if self._links or not target:  # a picture inside a link: the outer one is the link
             return

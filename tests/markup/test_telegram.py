@@ -105,6 +105,13 @@ class TestLinks:
     def test_an_address_given_apart_that_nothing_uses_is_not_left_out(self, markdown: str) -> None:
         assert only(markdown).text == markdown.removeprefix("> ")
 
+    @pytest.mark.parametrize("label", ["", " ", "\u200b", "![](https://example.org/p.png)"])
+    def test_a_link_without_a_label_shows_its_address(self, label: str) -> None:
+        part = only(f"see [{label}](https://example.org/x)")
+        assert part.text.startswith("see ")
+        assert [target for _, target in links(part)] == ["https://example.org/x"]
+        assert "https://example.org/" in part.text
+
     def test_a_target_with_blanks_is_one(self) -> None:
         part = only("[a b](<https://example.org/a b_c>)")
         assert links(part) == [("a b", "https://example.org/a%20b_c")]
@@ -237,6 +244,7 @@ class TestBlocks:
         assert only("- [x] done\n- [ ] open").text == "☑ done\n☐ open"
 
     def test_blank_lines_are_those_of_the_source(self) -> None:
+        assert only("#\n\n##\n\na").text == "a"
         assert only("a\n\n- b\n- c\n\nd\n# e\nf").text == "a\n\n• b\n• c\n\nd\ne\nf"
         assert only("```py\nx\n```\nend").text == "x\nend"
         assert only("```py\nx\n```\n\nend").text == "x\n\nend"
