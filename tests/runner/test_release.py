@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 
-from core.channel import NotSent, Send, Typing
+from core.channel import NotSent, React, Send, Typing
 from core.engines.base import ApprovalAsked, Finished, Started, Text
 from core.store import copies
 from core.turns import Result
@@ -85,12 +86,15 @@ async def test_cards_and_notices_are_left_as_they_are_when_a_backup_comes_back(
     again = Scene(home, channel="telegram")
     again.channel = scene.channel
     before = len(again.channel.calls)
+    shown, marked = deepcopy(again.channel.messages), {**again.channel.reactions}
     async with again:
         await again.says("after it")
         (await again.engine.started()).answer_with("answered")
         await again.until(lambda: "answered" in again.texts())
         made = {call.kind for call in again.channel.calls[before:]}
-        assert made - {Typing} == {Send}
+        assert made - {Typing, React} == {Send}  # the new message may be marked as it waits
+        assert {name: again.channel.messages[name] for name in shown} == shown
+        assert {what: again.channel.reactions[what] for what in marked} == marked
         decides = again.parts.intake.ground.decides
         told = await decides.decide(1, "allow", ANA, may=True, admin=True)
         assert told.startswith("Expired")
