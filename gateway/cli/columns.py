@@ -98,6 +98,8 @@ def _is_tone(sign: str, before: str) -> bool:
 
 
 def _cell(field: str, value: Any) -> str:
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
     line = one_line("" if value is None else str(value))
     return line if field in WHOLE else cut(line, WIDEST)
 

@@ -78,3 +78,8 @@ def test_a_cut_text_fits_and_is_a_beginning(text: str, most: int) -> None:
     short = cut(text, most)
     assert width(short) <= most
     assert short == text or text.startswith(short[:-1])
+
+
+def test_yes_and_no_are_words_of_people() -> None:
+    listed = table([{"waiting": False}, {"waiting": True}], {"waiting": "WAITING"})
+    assert listed.split() == ["WAITING", "no", "yes"]
