@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from core.alarm import Alarm
 from core.approvals import Approvals
@@ -89,8 +90,7 @@ class Parts:
 
     def jobs_changed(self) -> None:
         """Somebody made a job or changed one."""
-        self.jobs.changed()
-        self.watches.changed()
+        _look_again(self.jobs, self.watches)
 
 
 def assemble(
@@ -123,38 +123,37 @@ def assemble(
     jobs = make_jobs(basis, voices.showing, runner, alarm)
     looks = make_looks(basis, StoreLedger(store))
     watches = make_watches(jobs, runner, looks, watch_alarm)
-
-    def jobs_changed() -> None:
-        jobs.changed()
-        watches.changed()
-
-    intake = _make_intake(basis, outbox, voices, runner, listed, jobs_changed)
-    runner.on_over(titling.over)
-    runner.on_over(jobs.over)
-    job_tools.changed = jobs_changed
-    tools.begin(runner.take, intake.queue_up)
-    above.intake = intake
-    above.failed += (
-        voices.approvals.unshown, voices.questions.unshown, undelivered.failed, _told_to(jobs)
-    )  # fmt: skip
-    return Parts(
-        store,
-        channels,
-        engines,
-        people,
-        outbox,
-        runner,
-        intake,
-        jobs,
-        watches,
-        undelivered,
-        titling,
-        basis.defaults,
-        voices.approvals,
-        tools,
-        here,
-        Within(voices, life, job_tools, looks),
+    intake = _make_intake(
+        basis, outbox, voices, runner, listed, partial(_look_again, jobs, watches)
     )
+    parts = Parts(
+        store, channels, engines, people, outbox, runner, intake, jobs, watches, undelivered,
+        titling, basis.defaults, voices.approvals, tools, here,
+        Within(voices, life, job_tools, looks),
+    )  # fmt: skip
+    _introduce(parts, above)
+    return parts
+
+
+def _introduce(parts: Parts, above: Above) -> None:
+    """Tell those that were made first of those that came after them."""
+    voices = parts.within.voices
+    parts.runner.on_over(parts.titling.over)
+    parts.runner.on_over(parts.jobs.over)
+    parts.within.job_tools.changed = parts.jobs_changed
+    parts.tools.begin(parts.runner.take, parts.intake.queue_up)
+    above.intake = parts.intake
+    above.failed += (
+        voices.approvals.unshown,
+        voices.questions.unshown,
+        parts.undelivered.failed,
+        _told_to(parts.jobs),
+    )
+
+
+def _look_again(jobs: Jobs, watches: Watches) -> None:
+    jobs.changed()
+    watches.changed()
 
 
 def _told_to(jobs: Jobs) -> Callable[[Delivery, SendError], None]:
