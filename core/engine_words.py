@@ -43,7 +43,7 @@ def stands_in(engine: str, other: str, why: str) -> str:
 def back_again(engine: str) -> str:
     return (
         f"{plain(engine)} works again and takes the turns here. It goes on with the conversation "
-        "it had; it does not know what was said meanwhile."
+        "it had here, if there was one; it does not know what was said meanwhile."
     )
 
 
