@@ -1,6 +1,6 @@
-"""A real browser for tests of the page: one for each module that asks, with a clean profile a test.
+"""A real browser for tests of the page: one for each process of tests, with a clean profile a test.
 
-    from tests.web.chromium import browser          # a fixture; pytest finds it by its import
+    pytestmark = pytest.mark.asyncio(loop_scope="session")
 
     async def test_...(page: Page, browser: Browser) -> None:
         async with screen(page, browser, "ana@example.org") as tab:
@@ -53,9 +53,9 @@ def program() -> str:
     pytest.skip(why)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """One for the module; its tests need ``pytest.mark.asyncio(loop_scope="module")``."""
+    """Its tests need ``pytest.mark.asyncio(loop_scope="session")``."""
     path = program()
     async with async_playwright() as playwright:
         running = await playwright.chromium.launch(

@@ -10,18 +10,16 @@ import pytest_asyncio
 from playwright.async_api import Browser, Route, expect
 from playwright.async_api import Page as Screen
 
-from tests.web.chromium import PHONE, browser, screen
+from tests.web.chromium import PHONE, screen
 from tests.web.site import Page
 from tests.web.tabs import new_lane, say
 
-__all__ = ["browser"]
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ANA, BEN = "ana@example.org", "ben@example.org"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
     aside = {"LANEWAY_ACP_READONLY_MODE": "read-only"}
     async with Page(tmp_path_factory.mktemp("page"), **aside) as running:

@@ -12,18 +12,17 @@ from core.messages import Address
 from core.store import jobs as stored
 from core.store import roster, rows, web
 from core.store.records import PersonRow
-from tests.web.chromium import browser, screen
+from tests.web.chromium import screen
 from tests.web.hostile import HOSTILE
 from tests.web.site import ANA, Page
 
-__all__ = ["browser"]
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 EVE, NAME = "telegram:700000041", " ".join(HOSTILE[:4])
 NARROW = ViewportSize(width=320, height=640)
 MOST = 100_000  # bytes of a page with its sheets and scripts
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
     async with Page(tmp_path_factory.mktemp("chromium"), LANEWAY_BUDGET_DAY="5") as running:
         store = running.site.parts.store

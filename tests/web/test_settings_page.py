@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Dialog, expect
 from playwright.async_api import Page as Tab
 
 from gateway.living import Change
 from gateway.settings_table import table
-from tests.fakes.telegram import TOKEN, FakeTelegram
-from tests.web.chromium import PHONE, browser, screen
+from tests.fakes.telegram import TOKEN
+from tests.web.chromium import PHONE, screen
 from tests.web.site import OWNER, Page
 
-__all__ = ["browser"]
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 LATER = "web:cleo@example.org"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def fake() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def page(tmp_path_factory: pytest.TempPathFactory, fake: FakeTelegram) -> AsyncIterator[Page]:
-    home = tmp_path_factory.mktemp("settings")
-    async with Page(home, LANEWAY_TELEGRAM_API_BASE=fake.url) as running:
-        yield running
 
 
 async def opened(tab: Tab) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -22,24 +21,11 @@ from tests.fakes.mail_server import MailServer
 from tests.fakes.telegram import TOKEN, FakeTelegram
 from tests.web.site import OWNER, Page
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 API = "/api/settings/test"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def fake() -> AsyncIterator[FakeTelegram]:
-    async with FakeTelegram() as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def page(tmp_path_factory: pytest.TempPathFactory, fake: FakeTelegram) -> AsyncIterator[Page]:
-    home = tmp_path_factory.mktemp("tests")
-    async with Page(home, LANEWAY_TELEGRAM_API_BASE=fake.url) as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def ana(page: Page) -> httpx.AsyncClient:
     return await page.signed_in("ana@example.org")
 

@@ -10,14 +10,13 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.fakes.mail_server import MailServer
-from tests.web.chromium import PHONE, browser, screen
+from tests.web.chromium import PHONE, screen
 from tests.web.site import Page
 
-__all__ = ["browser"]
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def server() -> AsyncIterator[MailServer]:
     async with MailServer() as running:
         yield running
