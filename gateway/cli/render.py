@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def _limit(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 2 <= int(text) <= 1_000_000:
-        raise argparse.ArgumentTypeError("N must be a whole number of at least 2")
+        raise argparse.ArgumentTypeError("N must be a whole number from 2 to 1000000")
     return int(text)
 
 

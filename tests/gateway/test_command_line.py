@@ -107,6 +107,7 @@ def test_render_reads_standard_input_and_takes_a_limit() -> None:
     [
         ["render", "--to", "pigeon", "-"],
         ["render", "--to", "telegram", "--limit", "1", "-"],
+        ["render", "--to", "telegram", "--limit", "1000001", "-"],
         ["render", "-"],
         ["fly"],
         [],
