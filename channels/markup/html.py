@@ -12,7 +12,8 @@ import re
 from html import escape
 from typing import Any
 
-from channels.markup.parsing import events, keep_meaning, named
+from channels.markup.parsing import STOPS, address_of, events, keep_meaning, named
+from channels.markup.styled import shows
 from core.messages import clean
 
 DEEPEST = 24  # blocks inside one another; deeper ones are shown as if they were one
@@ -26,7 +27,7 @@ _SIMPLE = {
 }
 _ALIGNED = {"Right": ' class="right"', "Center": ' class="center"'}
 _OPENS = re.compile(r"(?:https?://|mailto:)[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
-_BARE = re.compile(r"https?://[^\s\x00-\x1f\x7f<>`\"|\\\[\]]+", re.IGNORECASE)
+_BARE = re.compile(rf"https?://[^\s\x00-\x1f\x7f<>`\"|\\\[\]{STOPS}]+", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
 _CODE = '<div class="code"><button type="button" class="copy small">Copy</button><pre tabindex="0"'
@@ -52,7 +53,7 @@ class _Writer:
         self._out: list[str] = []
         self._ends: list[str] = []  # how each open tag is closed
         self._code = False
-        self._links = 0
+        self._links: list[tuple[int, str]] = []  # where their labels begin, and where they lead
         self._aligned: list[str] = []
         self._column = 0
         self._head = False
@@ -112,6 +113,10 @@ class _Writer:
                 self._open(f"<{element}>", f"</{element}>") if element else self._open("", "")
 
     def _end(self, tag: str) -> None:
+        if tag in ("Link", "Image"):
+            label, target = self._links.pop()
+            if not shows("".join(self._out[label:])):  # there would be nothing to press
+                self._out.append(escape(target))
         if self._ends:
             self._out.append(self._ends.pop())
         match tag:
@@ -119,8 +124,6 @@ class _Writer:
                 self._head = False
             case "CodeBlock":
                 self._code = False
-            case "Link" | "Image":
-                self._links -= 1
 
     def _block(self, detail: Any) -> None:
         info = detail["Fenced"] if isinstance(detail, dict) else ""
@@ -130,16 +133,17 @@ class _Writer:
         self._open(f"{_CODE}{named_so}><code>", "</code></pre></div>")
 
     def _link(self, tag: str, detail: Any) -> None:
-        target = detail["dest_url"]
+        target = address_of(detail)
         if detail["link_type"] == "Email":
             target = f"mailto:{target}"
-        self._links += 1
         if tag == "Image":
             self._out.append("🖼 ")
-        if self._links > 1 or not _OPENS.fullmatch(target):
-            self._open("", f" ({escape(target)})" if target and self._links == 1 else "")
-        else:
+        opens = not self._links and _OPENS.fullmatch(target) is not None
+        if opens:
             self._open(_anchor(target), "</a>")
+        else:
+            self._open("", f" ({escape(target)})" if target and not self._links else "")
+        self._links.append((len(self._out), target if opens else ""))
 
     def _leaf(self, name: str, data: Any) -> None:
         match name:

@@ -41,6 +41,12 @@ def named(data: Any) -> tuple[str, Any]:
     return name, detail
 
 
+def address_of(link: Any) -> str:
+    """Where a link or picture leads. A blank (in angle brackets there may be some) is encoded."""
+    written: str = link["dest_url"]
+    return written.replace(" ", "%20") if written[:4].lower() == "http" else written
+
+
 # What Markdown takes for something else than it was written for ----------------------------
 
 STOPS = "。，、；：！？…（）「」『』【】《》〈〉“”„‘’«»"  # end an address that they touch

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from channels.markup.parsing import events, keep_meaning, named
+from channels.markup.parsing import address_of, events, keep_meaning, named
 from channels.markup.styled import INLINE, Kind, Span, Styled, ordered, shows
 from channels.markup.tables import Table
 from core.messages import clean
@@ -36,11 +36,6 @@ def read(
     """
     source = keep_meaning(clean(markdown).replace("\r\n", "\n").replace("\r", "\n"))
     return _Reader(source.encode(), blocks, longest).read(source)
-
-
-def _target(written: str) -> str:
-    """A link's address, in which a blank (in angle brackets Markdown has them) is encoded."""
-    return written.replace(" ", "%20") if written[:4].lower() == "http" else written
 
 
 class _Reader:
@@ -154,7 +149,7 @@ class _Reader:
                 self._item(start)
             case "Link" | "Image":
                 self._inline(start)
-                target = "" if detail["link_type"] == "Email" else _target(detail["dest_url"])
+                target = "" if detail["link_type"] == "Email" else address_of(detail)
                 self._links.append((self._size, len(self._chunks), target))
             case _ if tag in _FORMATS:
                 self._inline(start)
@@ -347,7 +342,7 @@ class _Reader:
             case "Start", "TableCell":
                 table.cell()
             case "Start", "Link" | "Image":
-                target = _target(detail["dest_url"])
+                target = address_of(detail)
                 table.link(target if self._opens(target) else "")
             case "End", "Link" | "Image":
                 table.end_link()

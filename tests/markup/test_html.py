@@ -213,6 +213,20 @@ def test_addresses_are_links_without_the_sentence_around_them(text: str, link: s
     assert checked(render(text)).links == [link]
 
 
+@pytest.mark.parametrize(
+    ("text", "address", "label"),
+    [
+        ("[a b](<https://e.org/a b_c>)", "https://e.org/a%20b_c", "a b"),
+        ("[ ](https://e.org/k)", "https://e.org/k", " https://e.org/k"),
+        ("见https://e.org/ab。下一句", "https://e.org/ab", "https://e.org/ab"),
+    ],
+)
+def test_a_link_leads_where_it_was_meant_to_and_can_be_seen(
+    text: str, address: str, label: str
+) -> None:
+    assert re.findall(r'<a href="([^"]*)"[^>]*>(.*?)</a>', render(text)) == [(address, label)]
+
+
 def test_a_picture_is_a_link_and_loads_nothing() -> None:
     html = render("![a cat](https://e.org/cat.png)")
     assert checked(html).links == ["https://e.org/cat.png"]
