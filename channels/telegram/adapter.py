@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from telegram import Bot
-from telegram.request import HTTPXRequest
 
 from channels.markup import telegram as markup
 from channels.telegram.calls import Calls
+from channels.telegram.connections import Connections
 from channels.telegram.content import Me
 from channels.telegram.errors import TOKEN_REFUSED, TokenRefused
 from channels.telegram.fields import Json, Malformed, as_object, string
@@ -75,7 +75,7 @@ class TelegramChannel:
             file_out=_FILE_LOCAL if own_server else _FILE_OUT,
         )
         self._trust = trust_of(base)
-        self._request = HTTPXRequest(
+        self._request = Connections(
             connection_pool_size=32,
             connect_timeout=10.0,
             read_timeout=answer_within,

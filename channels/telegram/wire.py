@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 import httpx
 from telegram import error
-from telegram.request import HTTPXRequest
 
+from channels.telegram.connections import Connections
 from channels.telegram.content import Me, person_name
 from channels.telegram.errors import ODD_ANSWER, translate
 from channels.telegram.fields import Json, as_object, integer, string
@@ -36,7 +36,7 @@ class Wire:
     def __init__(self, token: str, base: str, trust: Trust) -> None:
         self._token = token
         self._url = f"{base}/bot{token}"
-        self._request = HTTPXRequest(
+        self._request = Connections(
             connection_pool_size=4,
             connect_timeout=10.0,
             pool_timeout=5.0,

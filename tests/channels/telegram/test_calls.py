@@ -315,6 +315,35 @@ class TestErrors:
         if isinstance(caught.value, RateLimited):
             assert caught.value.retry_after == 9
 
+    @pytest.mark.parametrize(
+        ("status", "body", "seconds"),
+        [
+            (429, {"parameters": {"retry_after": "8"}}, 8),
+            (429, {"parameters": {"retry_after": 2.5}}, 2.5),
+            (429, {"parameters": {"retry_after": 0}}, 5),
+            (429, {"description": "Flood control exceeded"}, 5),
+            (429, {"description": "FLOOD_WAIT_7"}, 7),
+            (200, {"parameters": {"retry_after": 3}}, 3),
+            (429, None, 5),
+        ],
+    )
+    async def test_a_limit_is_kept_however_its_seconds_are_told(
+        self, telegram: Telegram, status: int, body: dict[str, object] | None, seconds: float
+    ) -> None:
+        told = json.dumps({"ok": False, "error_code": 429, **(body or {})})
+        telegram.fake.garble("sendMessage", told.encode() if body else b"<html>", status)
+        with pytest.raises(RateLimited) as caught:
+            await telegram.channel.do(Send(DIRECT, Part("x")))
+        assert caught.value.retry_after == seconds
+
+    async def test_a_refusal_counts_as_its_body_says(self, telegram: Telegram) -> None:
+        said = {"ok": False, "error_code": 400, "description": "Bad Request: TOPIC_CLOSED"}
+        telegram.fake.garble("sendMessage", json.dumps(said).encode())
+        with pytest.raises(ThreadGone):
+            await telegram.channel.do(Send(DIRECT, Part("x")))
+        await telegram.channel.do(Send(DIRECT, Part('{"ok": false, "error_code": 400}')))
+        assert telegram.fake.texts(ANA) == ['{"ok": false, "error_code": 400}']
+
     async def test_a_migrated_group_names_its_new_id(self, telegram: Telegram) -> None:
         telegram.fake.migrate(GROUP, -1001900000077, announce=False)
         with pytest.raises(ChatMoved) as caught:
