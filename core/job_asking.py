@@ -153,8 +153,6 @@ def planned(name: str, when: str, zone: str, now: int) -> tuple[str, Plan]:
 
 
 def _planned(name: str, when: str, here: ZoneInfo, now: int) -> tuple[str, Plan]:
-    if name == "at" and is_span(when):
-        raise BadJob(f"When is that? Say /in {when} for once, /every {when} for always.")
     if name == "at" and _CLOCK.fullmatch(when):
         return _next_clock(when, here, now)
     if name not in LENDING or not when:

@@ -29,7 +29,7 @@ def made(job: Job, zone: str) -> str:
     often = "each time it comes true" if job.each_time else "once, when it is true"
     what = quoted(label(job.prompt, PROMPT_SHOWN))
     lines = [
-        f"Job {job.id} is set: I look at {plain(job.what)} now and then {plain(job.said)}, and "
+        f"Job {job.id} is set: I look at {plain(job.what)}, {plain(job.said)}, and "
         f"run {what} {often}.",
         f"It ends on {moment(job.until, zone)}. {manner(job)}Change it with /job {job.id}.",
     ]

@@ -295,7 +295,8 @@ def _ahead(at: int, zone: tzinfo, now: int) -> Once:
 
 def _cron(words: str) -> Cron:
     fields = words.upper().split()
-    counted = len(fields) == len(FIELDS) or len(fields) > 2 or "*" in words
+    many = len(fields) > 2 or "*" in words
+    counted = len(fields) == len(FIELDS) or (many and not re.search("[A-Z]{4}", words.upper()))
     begun = counted and re.fullmatch(_MINUTES, fields[0])
     if not begun and sum(bool(re.fullmatch(_MINUTES, one)) for one in fields[1:5]) < 3:
         raise NotATime(f"“{words}” is not a time I can read. Say for example: {EXAMPLES}.")

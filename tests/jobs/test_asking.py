@@ -63,7 +63,11 @@ def test_every_with_a_day_of_the_week_comes_every_week() -> None:
 
 
 def test_at_lends_nothing() -> None:
-    assert refusal("15m : x", "at") == "When is that? Say /in 15m for once, /every 15m for always."
+    assert refusal("15m : x", "at") == "Once or again and again? Say: in 15m, or: every 15m."
+
+
+def test_words_behind_a_length_of_time_are_not_taken_for_a_cron_line() -> None:
+    assert refusal("24 hours from 9:00 : x").startswith("“every 24 hours from 9:00” is not a time")
 
 
 @pytest.mark.parametrize("name", ["every", "in", "at"])

@@ -35,7 +35,7 @@ async def made(house: WatchScene, more: str = "changed every 1m : tell me") -> s
 
 async def test_a_watch_says_what_it_looks_at_how_often_and_until_when(house: WatchScene) -> None:
     assert await made(house) == (
-        "Job 1 is set: I look at url https://example.org/ changed now and then every 1m, and run "
+        "Job 1 is set: I look at url https://example.org/ changed, every 1m, and run "
         '"tell me" once, when it is true.\n\n'
         "It ends on Tue 2027-02-16 12:00 UTC. Change it with /job 1."
     )
