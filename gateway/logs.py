@@ -15,6 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import IO
@@ -191,7 +192,8 @@ def ready(settings: Settings, stream: IO[str] | None = None, **fields: object) -
     if settings.log_format is LogFormat.JSON:
         facts = {"name": __name__, "levelname": "INFO", "msg": line, "event": line, **fields}
         line = JsonFormat().format(logging.makeLogRecord(facts))
-    print(line, file=stream or sys.stdout, flush=True)
+    with suppress(OSError):  # a full disk, say: nobody reads it, and people are answered
+        print(line, file=stream or sys.stdout, flush=True)
 
 
 def _at(record: logging.LogRecord) -> str:

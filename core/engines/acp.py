@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
-from core.clock import Clock
 from core.engines.acp_run import AcpRun
 from core.engines.acp_session import Opened, greet, open_session, set_up
 from core.engines.acp_words import Choices as SessionChoices
 from core.engines.acp_words import Declared
-from core.engines.agents import AgentEngine, ToolServer, gateway_tools
+from core.engines.agents import AgentEngine, Upkeep
 from core.engines.base import (
     Abilities,
     Choices,
@@ -31,8 +31,8 @@ from core.engines.base import (
 )
 from core.engines.processes import (
     Child,
-    Ledger,
     environment,
+    missing,
     resolve,
 )
 from core.engines.rpc import Peer
@@ -52,31 +52,11 @@ class AcpEngine(AgentEngine[Opened]):
         name: str,
         command: Sequence[str],
         *,
-        home: Path,
-        clock: Clock,
-        env: Sequence[str] = (),
         read_only_mode: str = "",
-        ledger: Ledger | None = None,
         abilities: Abilities | None = None,
-        idle: float = 600.0,
-        warm: int = 8,
-        handshake: float = 60.0,
-        grace: float = 4.0,
-        servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
+        **upkeep: Unpack[Upkeep],
     ) -> None:
-        super().__init__(
-            name,
-            command,
-            home=home,
-            clock=clock,
-            env=env,
-            ledger=ledger,
-            idle=idle,
-            warm=warm,
-            handshake=handshake,
-            grace=grace,
-            servers=servers,
-        )
+        super().__init__(name, command, **upkeep)
         self._read_only_mode = read_only_mode
         self._abilities = abilities or Abilities(resume=True, cost=None)
         self._offers: SessionChoices | None = None
@@ -132,7 +112,7 @@ class AcpEngine(AgentEngine[Opened]):
         try:
             program = resolve(self._command, env)
         except EngineUnready as error:
-            return [Finding(f"{self._name}: program", False, "not found", str(error))]
+            return [missing(self._name, error)]
         findings = [Finding(f"{self._name}: program", True, program)]
         with tempfile.TemporaryDirectory(prefix="laneway-check-") as folder:
             request = Request(lane=f"check {self._name}", turn=0, folder=Path(folder), prompt="")

@@ -15,12 +15,12 @@ import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Required, TypedDict, TypeVar
 
 from core.clock import Clock
 from core.engines.base import EngineError, EngineUnready, Finding, Request
 from core.engines.plain import words
-from core.engines.processes import Child, Ledger, NoLedger, environment, resolve, spawn
+from core.engines.processes import Child, Ledger, NoLedger, environment, missing, resolve, spawn
 from core.engines.trees import lane_mark
 from core.folders import folder_name
 
@@ -63,6 +63,20 @@ class Kept(Protocol):
 K = TypeVar("K", bound=Kept)
 
 
+class Upkeep(TypedDict, total=False):
+    """How an engine keeps its processes: what every kind takes, as ``AgentEngine`` explains it."""
+
+    home: Required[Path]
+    clock: Required[Clock]
+    env: Sequence[str]
+    ledger: Ledger | None
+    idle: float
+    warm: int
+    handshake: float
+    grace: float
+    servers: Callable[[Request], Sequence[ToolServer]]
+
+
 def gateway_tools(request: Request) -> Sequence[ToolServer]:
     """The gateway's own tools, where they are served."""
     box = request.toolbox
@@ -90,7 +104,7 @@ class AgentEngine(Generic[K]):
         grace: float = 4.0,
         servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
     ) -> None:
-        """``switches`` are variables set for the agent, beside those it is handed by name.
+        """``env`` names the variables that the agent is handed, ``switches`` are set beside them.
 
         ``idle``, ``handshake`` and ``grace`` are seconds, ``warm`` the most idle processes kept.
         """
@@ -227,8 +241,7 @@ class AgentEngine(Generic[K]):
         try:
             program = resolve(self._command, env)
         except EngineUnready as error:
-            fix = f"{error} {install}"
-            return [Finding(f"{self._name}: program", False, "not found", fix)], None
+            return [missing(self._name, error, install)], None
         findings = [Finding(f"{self._name}: program", True, program)]
         with tempfile.TemporaryDirectory(prefix="laneway-check-") as folder:
             request = Request(lane=f"check {self._name}", turn=0, folder=Path(folder), prompt="")

@@ -17,13 +17,14 @@ from typing import Protocol
 
 import psutil
 
-from core.engines.base import EngineError, EngineUnready
+from core.engines.base import EngineError, EngineUnready, Finding
 from core.engines.trees import MARK, SWEEP, Record, created, living, tree
 
 log = logging.getLogger("laneway.engine")
 
 INHERITED = ("HOME", "PATH", "LANG", "LC_ALL", "TZ", "TERM")
 STDERR_TAIL = 16 * 1024
+CHECKED = "; laneway doctor checks it."
 LAST_WORDS = 0.25  # seconds of silence after the exit until the output counts as ended
 READ_AHEAD = 1024 * 1024  # the stream stops reading the pipe at twice this
 LINE_LIMIT = 64 * 1024 * 1024
@@ -357,6 +358,14 @@ async def spawn(
     return child
 
 
+def missing(engine: str, why: EngineUnready, install: str = "") -> Finding:
+    """What the doctor says of it. ``install``: how to get this very program, where we know."""
+    what, _, fix = str(why).partition(". ")
+    return Finding(
+        f"{engine}: program", False, what, install or f"{fix.removesuffix(CHECKED).rstrip('.')}."
+    )
+
+
 def resolve(command: Sequence[str], env: Mapping[str, str]) -> str:
     """The program's file; EngineUnready tells what to do when there is none to run."""
     if not command:
@@ -371,5 +380,5 @@ def resolve(command: Sequence[str], env: Mapping[str, str]) -> str:
     where = "" if os.sep in command[0] else " on PATH"
     raise EngineUnready(
         f"The program {command[0]} was not found{where}. Install it, or set the command to its "
-        "full path; laneway doctor checks it."
+        f"full path{CHECKED}"
     )

@@ -5,6 +5,7 @@ How wide a sign is drawn is up to the terminal; this goes by what most of them d
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import unicodedata
@@ -18,9 +19,11 @@ WIDEST = 60  # columns of a cell
 NARROWEST = 8  # columns of a cell that gives way to the others
 GAP = "  "
 WHOLE = frozenset({"id", "lane", "person"})  # what people type again is never cut
+PROSE = frozenset({"title", "name", "text", "answer", "error", "prompt", "last_result"})
 _LEFT_TO_RIGHT = (
     "\u200e"  # ends what runs the other way, so that its neighbours stay in their place
 )
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+([+-]\d\d:\d\d)")
 _JOINT, _PICTURE = "\u200d", "\ufe0f"
 
 
@@ -43,7 +46,8 @@ def table(
         ]
         if sum(least) + len(GAP) * (len(least) - 1) > room:
             return "\n\n".join(_paragraph(headings, line) for line in cells)
-        _narrow(widths, least, room - len(GAP) * (len(widths) - 1))
+        prose = [field in PROSE for field in columns]
+        _narrow(widths, least, prose, room - len(GAP) * (len(widths) - 1))
     return "\n".join(_row(line, widths) for line in [headings, *cells])
 
 
@@ -101,14 +105,16 @@ def _cell(field: str, value: Any) -> str:
     if isinstance(value, bool):
         value = "yes" if value else "no"
     line = one_line("" if value is None else str(value))
+    line = _INSTANT.sub(r"\1\2", line) if _INSTANT.fullmatch(line) else line
     return line if field in WHOLE else cut(line, WIDEST)
 
 
-def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
-    """Take from the widest, column by column, until all fit."""
+def _narrow(widths: list[int], least: Sequence[int], prose: Sequence[bool], room: int) -> None:
+    """Take from the widest, column by column, until all fit; from facts when no prose is left."""
     while sum(widths) > room:
         at = max(
-            (at for at in range(len(widths)) if widths[at] > least[at]), key=lambda at: widths[at]
+            (at for at in range(len(widths)) if widths[at] > least[at]),
+            key=lambda at: (prose[at], widths[at]),
         )
         widths[at] -= 1
 

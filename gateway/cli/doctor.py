@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ from gateway.channel_parts import wanted_channels
 from gateway.choices import EngineName
 from gateway.cli.border import as_json, plain
 from gateway.cli.doctor_home import living
+from gateway.cli.doctor_names import misspelled
 from gateway.cli.doctor_signin import key_file, signing_in
 from gateway.config import NO_HOME, BadSettings, Settings
 from gateway.engine_parts import hearing, make_engines
@@ -55,6 +57,7 @@ def main(options: argparse.Namespace) -> int:
     else:
         settings = loaded.settings
         findings = [Finding("settings", True, "all of them can be read")]
+        findings += misspelled(os.environ, (Path.cwd() / ".env", settings.home / ".env"))
         findings += _left_out(loaded)
         findings += asyncio.run(_all(settings))
     if options.json:

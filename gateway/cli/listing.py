@@ -66,6 +66,9 @@ def turns(options: argparse.Namespace) -> int:
     settings = saved.load()
     if options.release:
         released = asyncio.run(ask(settings, {"do": "release"}, _release))
+        if options.json:
+            print(as_json(released))
+            return 0
         let_go = count(released["turns"], "turn"), count(released["deliveries"], "message")
         print(f"Released {let_go[0]} and {let_go[1]}.")
         return 0

@@ -53,14 +53,16 @@ def test_what_runs_from_right_to_left_does_not_pull_its_neighbours_along() -> No
     assert any(unicodedata.bidirectional(sign) == "L" for sign in between)
 
 
-@pytest.mark.parametrize("room", [60, 80, 100])
+@pytest.mark.parametrize("room", [84, 100, 140])
 def test_a_narrow_terminal_shortens_words_and_never_what_is_typed_again(room: int) -> None:
     lane = "telegram:-1001234567890:36"
-    row = {"id": 7, "lane": lane, "text": "words " * 20, "answer": "more " * 20, "since": "now"}
+    row = {"id": 7, "lane": lane, "text": "words " * 20, "answer": "more " * 20}
+    row |= {"since": "2026-12-01T01:13:58.785+00:00"}
     shown = table([row], {"lane": "LANE", **COLUMNS}, room)
     assert all(width(line) <= room for line in shown.splitlines())
     assert lane in shown
     assert "…" in shown
+    assert "2026-12-01T01:13:58+00:00" in shown, "when it was is worth more than more words"
     assert lane * 3 in table([{"lane": lane * 3}], {"lane": "LANE"}), "a name has no end"
 
 

@@ -15,6 +15,7 @@ from core.engines.base import Finding
 from core.store.store import Store
 from gateway import config
 from gateway.cli import doctor, doctor_home
+from gateway.cli.doctor_names import misspelled
 from gateway.config import BadSettings
 from gateway.paths import DATABASE
 from gateway.web.listener import PortTaken, listen
@@ -125,6 +126,17 @@ def test_a_disk_without_room_is_found_before_the_home_is_made(
     monkeypatch.setattr(doctor_home, "LITTLE_SPACE", 1 << 62)
     (found,) = wrong(tmp_path / "home")
     assert (found.name, found.fix) == ("disk", doctor_home.FULL)
+
+
+def test_a_name_that_nobody_reads_is_found(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("export LANWAY_ADMINS=telegram:1\nTELEGRAM_TOKEN=x\nLANEWAY_ENGINE=demo\n")
+    environ = {"laneway_home": "/x", "LANEWAY_MAX_TURNS": "1", "LANE": "5", "LANGUAGE": "de"}
+    found = misspelled(environ, (file, file, tmp_path / "none"))
+    assert [(one.detail, one.fix) for one in found] == [
+        ("laneway_home (the environment) is not read", "did you mean LANEWAY_HOME?"),
+        (f"LANWAY_ADMINS ({file}) is not read", "did you mean LANEWAY_ADMINS?"),
+    ]
 
 
 def test_what_is_mended_in_the_same_way_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:

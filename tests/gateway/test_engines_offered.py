@@ -60,3 +60,7 @@ async def test_chosen_and_not_installed_is_told_to_who_writes(
     assert isinstance(event, Finished)
     assert event.result is Result.FAILED
     assert f"The program {name} was not found on PATH. Install it" in event.error
+    (found,) = await engine.check()
+    assert found.detail == f"The program {name} was not found on PATH"
+    assert found.fix.startswith("Install ")
+    assert "laneway doctor" not in found.fix, "that is who says it"

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway import logs
 from gateway.__main__ import main
 from gateway.cli import streams
+from gateway.config import Settings
 
 ROOT = Path(__file__).parents[2]
 FULL = Path("/dev/full")
@@ -41,6 +43,14 @@ def test_an_output_that_takes_nothing_is_said_in_words(tmp_path: Path) -> None:
     done = shell('laneway when "every 15m" --tz UTC >/dev/full; echo $?', tmp_path)
     assert done.stdout == "1\n"
     assert done.stderr == ("laneway when: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no full device")
+def test_a_gateway_whose_output_takes_nothing_is_ready_all_the_same() -> None:
+    full = FULL.open("w")
+    logs.ready(Settings(), full)
+    with pytest.raises(OSError, match="No space left"):
+        full.close()
 
 
 def test_whoever_has_read_enough_closes_the_pipe(tmp_path: Path) -> None:
