@@ -9,18 +9,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Unpack
 
-from core.clock import Clock
-from core.engines.agents import AgentEngine, ToolServer, gateway_tools
+from core.engines.agents import AgentEngine, Upkeep
 from core.engines.base import Abilities, Choices, EngineUnready, Finding, Request
 from core.engines.claude_ends import SIGN_IN
 from core.engines.claude_program import INSTALL
 from core.engines.claude_run import ClaudeRun
 from core.engines.claude_session import NEEDED, Talk
 from core.engines.claude_words import EFFORTS, OWN_SOURCES, SWITCHES, Declared, arguments
-from core.engines.processes import Ledger
 
 ALIASES = ("default", "opus", "sonnet", "haiku")
 LIKE = ("claude", "arn:")  # how whole names of models look, whoever serves them
@@ -36,34 +35,14 @@ class ClaudeEngine(AgentEngine[Talk]):
         self,
         command: Sequence[str],
         *,
-        home: Path,
-        clock: Clock,
-        env: Sequence[str] = (),
         private: Sequence[tuple[Path, str]] = (),
-        ledger: Ledger | None = None,
-        idle: float = 600.0,
-        warm: int = 8,
-        handshake: float = 60.0,
-        grace: float = 4.0,
         switches: Mapping[str, str] | None = None,
-        servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
+        **upkeep: Unpack[Upkeep],
     ) -> None:
         """``private``: what no tool of it may look at or change, as folders and names in them
         (``*`` and ``**`` as in a .gitignore)."""
-        super().__init__(
-            "claude",
-            command,
-            home=home,
-            clock=clock,
-            env=env,
-            switches={**SWITCHES, **(switches or {})},
-            ledger=ledger,
-            idle=idle,
-            warm=warm,
-            handshake=handshake,
-            grace=grace,
-            servers=servers,
-        )
+        switches = {**SWITCHES, **(switches or {})}
+        super().__init__("claude", command, switches=switches, **upkeep)
         self._private = tuple(private)
         self.told: Declared | None = None  # at the newest hand-shake
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
-from core.clock import Clock
-from core.engines.agents import TOOLS, AgentEngine, ToolServer, gateway_tools
+from core.engines.agents import TOOLS, AgentEngine, Upkeep
 from core.engines.base import Abilities, Choices, Finding, Request
 from core.engines.codex_ends import SIGN_IN
 from core.engines.codex_program import INSTALL
@@ -20,7 +20,6 @@ from core.engines.codex_run import CodexRun
 from core.engines.codex_session import Thread, sandbox
 from core.engines.codex_words import Declared, arguments
 from core.engines.plain import Json
-from core.engines.processes import Ledger
 from core.engines.trees import MARK
 from core.engines.workspace_tools import Tools, reading_tools
 
@@ -34,33 +33,13 @@ class CodexEngine(AgentEngine[Thread]):
         self,
         command: Sequence[str],
         *,
-        home: Path,
-        clock: Clock,
-        env: Sequence[str] = (),
         private: Sequence[Path] = (),
-        ledger: Ledger | None = None,
-        idle: float = 600.0,
-        warm: int = 8,
-        handshake: float = 60.0,
-        grace: float = 4.0,
-        servers: Callable[[Request], Sequence[ToolServer]] = gateway_tools,
         tools: Tools = reading_tools,
+        **upkeep: Unpack[Upkeep],
     ) -> None:
         """``private``: paths that no command of it may read. ``tools``: those that a side answer
         reads the workspace with."""
-        super().__init__(
-            "codex",
-            command,
-            home=home,
-            clock=clock,
-            env=env,
-            ledger=ledger,
-            idle=idle,
-            warm=warm,
-            handshake=handshake,
-            grace=grace,
-            servers=servers,
-        )
+        super().__init__("codex", command, **upkeep)
         self._private = tuple(private)
         self.tools = tools
         self.abilities = ABILITIES
