@@ -8,6 +8,7 @@ plain JSON object instead of a stream. Nothing here asks for a server's name.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +67,7 @@ class Frames:
             yield found
 
     def _line(self, line: bytes) -> Iterator[Json]:
-        match line.split(b":", 1):
+        match line.removeprefix(BOM_UTF8).split(b":", 1):
             case [b"data", value]:
                 yield from self._data(value.strip())
             case [b"event", value]:

@@ -52,6 +52,7 @@ FORMS: dict[str, Sequence[bytes]] = {
     "with ids, retry and names": [
         data("retry: 3000", "id: 1", "event: message", *PIECES[:2], "", *PIECES[2:])
     ],
+    "with a mark of its encoding": [b"\xef\xbb", b"\xbf" + data(*PIECES, end="\n\n")],
     "byte by byte": [bytes([one]) for one in data(*PIECES, end="\r\n\r\n")],
     "without a last line end": [data(*PIECES, end="\n\n").rstrip()],
     "with an object over two lines": [
