@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from gateway import saved
@@ -151,8 +151,9 @@ class Questions:
         if not data:
             self._ended()
         *lines, self._typed = (self._typed + data).split(b"\n")
-        for line in lines:
-            self._choose(line.decode(errors="replace").strip())
+        with suppress(OSError):  # nothing can be printed: whoever shows the answer meets it as well
+            for line in lines:
+                self._choose(line.decode(errors="replace").strip())
 
     def _ended(self) -> None:
         """Ctrl-D decides nothing, and a terminal that is there can be typed at again."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from typing import Any, cast
 
 import pytest
 
+from gateway.cli import say
 from gateway.cli.client import Talk
 from gateway.cli.say import Questions, Screen, Unattended
 
@@ -84,3 +88,24 @@ def test_a_script_says_no_to_its_own_question_only() -> None:
     person.sees("a", "make?", "Allow", "Always here", "Deny")
     person.sees("b", "Waiting", "Drop")
     assert person.gateway.sent == [{"nobody": "a-Deny"}]
+
+
+async def test_what_is_typed_while_a_shell_has_us_behind_is_for_the_shell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    behind = [True, True]  # then it is brought to the front
+    monkeypatch.setattr(say, "_behind", lambda: bool(behind and behind.pop()))
+    monkeypatch.setattr(say, "AWAY", 0.001)
+    person = Person()
+    person.sees("a", "make clean?", "Allow", "Deny")
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as typed, os.fdopen(writing, "wb", buffering=0) as keyboard:
+        monkeypatch.setattr(sys, "stdin", typed)
+        person.questions.listen()
+        keyboard.write(b"2\n")
+        async with asyncio.timeout(10):
+            while not person.pressed:
+                assert person.questions._typed == b"", "nothing is read from behind"
+                await asyncio.sleep(0)
+        person.questions.leave()
+    assert (person.pressed, behind) == (["a-Deny"], [])
