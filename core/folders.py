@@ -46,15 +46,30 @@ def resolved(folder: Path) -> Path:
 
 def safe_name(name: str) -> str:
     """A file name somebody sent, as one harmless path component; never empty, never hidden."""
-    text = unicodedata.normalize("NFC", name).replace("\0", "")
-    text = _UNSAFE.sub("_", text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]).lstrip(".")
-    stem, dot, suffix = text.rpartition(".")
+    text = _last(unicodedata.normalize("NFC", name).replace("\0", ""))
+    return _short(_UNSAFE.sub("_", text).lstrip(".")) or "file"
+
+
+def shown_name(name: str) -> str:
+    """A file name somebody chose, as people and platforms see it: one line, nothing invisible.
+
+    It travels in headers, where a line's end would be the start of another.
+    """
+    known = unicodedata.normalize("NFC", name.encode(errors="replace").decode())
+    seen = "".join(mark if mark.isprintable() else " " for mark in _last(known))
+    return _short(" ".join(seen.split())) or "file"
+
+
+def _last(path: str) -> str:
+    return path.rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+
+
+def _short(name: str) -> str:
+    """Not longer than names may be; a short ending stays."""
+    stem, dot, suffix = name.rpartition(".")
     if dot and len(suffix) <= 12:
-        room = _LONGEST - len(suffix.encode()) - 1
-        text = _cut(stem, room) + dot + suffix
-    else:
-        text = _cut(text, _LONGEST)
-    return text or "file"
+        return _cut(stem, _LONGEST - len(suffix.encode()) - 1) + dot + suffix
+    return _cut(name, _LONGEST)
 
 
 def _cut(text: str, most: int) -> str:

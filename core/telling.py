@@ -15,6 +15,7 @@ from pathlib import Path
 from core import inside, lane_words, wording
 from core.channel import Channel
 from core.clock import Clock
+from core.folders import shown_name
 from core.items import Said
 from core.lane_commands import Command, News, Refuse, Tell
 from core.messages import Keyboard, Part, Receipt, Style
@@ -261,6 +262,7 @@ class Telling:
         What goes out is a copy made at the check: the agent may be exchanging the file meanwhile.
         """
         most = self._channel_of(turn.lane).limits.file_out
+        name = shown_name(name)
         try:
             copy = await asyncio.to_thread(inside.take_out, folder, path, into, most, self._private)
         except inside.NotInside:

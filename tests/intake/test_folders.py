@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.folders import claim, folder_name, resolved, workspace
+from core.folders import claim, folder_name, resolved, shown_name, workspace
 from core.store import reads
 from tests.intake.scene import ANA, Scene
 
@@ -60,3 +60,19 @@ async def test_messages_of_a_lane_with_a_workspace_do_not_ask_the_disk(
     assert scene.ground.facts(lane).folder == str(project)
     assert claim("", "/shared") == "/shared"
     await scene.say("and now?")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown"),
+    [
+        ("Bericht für Ana (2).pdf", "Bericht für Ana (2).pdf"),
+        ("../../evil\r\nX-Other: 1\n.txt", "evil X-Other: 1 .txt"),
+        ("a\u202efdp.exe", "a fdp.exe"),
+        ("made\udcff.csv", "made?.csv"),
+        ("x" * 300 + ".csv", "x" * 116 + ".csv"),
+        (" \n ", "file"),
+        ("C:\\made\\a.txt", "a.txt"),
+    ],
+)
+def test_a_files_name_is_one_line_that_can_be_seen(chosen: str, shown: str) -> None:
+    assert shown_name(chosen) == shown

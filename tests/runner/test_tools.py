@@ -94,6 +94,18 @@ async def test_a_file_of_the_workspace_is_sent(tmp_path: Path) -> None:
         finish(run)
 
 
+async def test_a_name_of_several_lines_is_sent_as_one(tmp_path: Path) -> None:
+    async with Scene(tmp_path) as scene:
+        run = await working(scene)
+        (run.request.folder / "a\nb.txt").write_text("all is well")
+        assert not (await tools(run).call("send_file", {"path": "a\nb.txt"})).failed
+        await scene.until(lambda: scene.channel.of(SendFile))
+        (sent,) = scene.channel.of(SendFile)
+        assert isinstance(sent.action, SendFile)
+        assert sent.action.name == "a b.txt"
+        finish(run)
+
+
 @pytest.mark.parametrize(
     "path", ["../outside", "/etc/passwd", "link", "folder", "absent", "x\0y", "empty"]
 )
