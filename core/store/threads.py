@@ -101,6 +101,11 @@ async def turns_before(store: Reader, lane: str, before: int, limit: int) -> lis
     return [reads.turn_of(row) for row in found]
 
 
+async def turns_of(store: Reader, turns: Collection[int]) -> list[TurnRow]:
+    found = await store.fetch("thread.turns_again", turns=json.dumps(list(turns)))
+    return [reads.turn_of(row) for row in found]
+
+
 async def said_in(store: Reader, turns: Collection[int]) -> list[MessageRow]:
     """What was said in these turns, in order."""
     found = await store.fetch("thread.said", turns=json.dumps(list(turns)))

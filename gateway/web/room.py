@@ -13,11 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.clock import Clock
+from core.store.records import DeliveryKind
 from gateway.web import threads
 from gateway.web.site import Site
 from gateway.web.threads import Entry
 
 Json = dict[str, Any]
+_OPEN = frozenset({"waiting", "running"})  # receipts
+_GOING = frozenset({DeliveryKind.PREVIEW.value, DeliveryKind.WAITING.value})
+LEFT = 200  # entries before the newest page that are looked after
 BESIDE = 20_000  # characters; longer texts are made HTML beside the loop
 PACE = 40_000  # characters that cost one more second between two looks at a text that grows
 
@@ -43,6 +47,7 @@ class Room:
         self._site = site
         self._clock: Clock = site.clock
         self._entries: dict[str, tuple[Entry, Json]] = {}
+        self._left: dict[str, Entry] = {}  # older ones that can still change; pages may show them
         self._touched: dict[str, None] = {}
         self._due: dict[str, float] = {}  # when a long text may be looked at again
 
@@ -103,19 +108,50 @@ class Room:
             else:
                 changed.entries.append(await self._keep(entry))
         first = page.entries[0].at if page.entries and page.more else 0
-        changed.removed += [
-            ident
-            for ident, (entry, _) in before.items()
-            if ident not in self._entries and entry.at >= first
-        ]
+        for ident, (entry, _) in before.items():
+            if ident in self._entries:
+                continue
+            if entry.at >= first:
+                changed.removed.append(ident)
+            elif _unsettled(entry):
+                self._left[ident] = entry
+        await self._look_after(changed)
         for ident in [one for one in self._due if one not in self._entries]:
             del self._due[ident]
         return changed
 
+    async def _look_after(self, changed: Changed) -> None:
+        """What came of entries that the newest page does not reach any more."""
+        for ident in [*self._left][:-LEFT]:
+            del self._left[ident]
+        if not self._left:
+            return
+        found = await threads.again(self._site, self.lane, [*self._left.values()])
+        for ident, entry in found.items():
+            if ident in self._entries:
+                del self._left[ident]  # it is on the page again
+            elif entry is None:
+                del self._left[ident]
+                changed.removed.append(ident)
+            elif entry != self._left[ident]:
+                changed.entries.append(await _ready(entry))
+                self._left[ident] = entry
+            if entry is not None and not _unsettled(entry):
+                self._left.pop(ident, None)
+
     async def _keep(self, entry: Entry) -> Json:
-        make: Callable[[], Json] = entry.as_json
-        long = len(entry.text) > BESIDE
-        shown = await asyncio.to_thread(make) if long else make()
+        shown = await _ready(entry)
         self._entries[entry.id] = entry, shown
         self._due[entry.id] = self._clock.monotonic() + len(entry.text) / PACE
         return shown
+
+
+def _unsettled(entry: Entry) -> bool:
+    """Whether it will still change: it waits, runs, grows or can be pressed."""
+    return bool(entry.keyboard) or entry.receipt in _OPEN or entry.kind in _GOING
+
+
+async def _ready(entry: Entry) -> Json:
+    """As the page takes it; a long text is made beside the loop."""
+    make: Callable[[], Json] = entry.as_json
+    return await asyncio.to_thread(make) if len(entry.text) > BESIDE else make()

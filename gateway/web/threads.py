@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -105,6 +105,22 @@ async def read(site: Site, lane: str, before: int = NEWEST) -> Page:
     since = _since(turns, spoken, made)
     kept = [one for one in entries if one.at >= since]
     return Page(tuple(sorted(kept, key=lambda one: (one.at, one.id))), since > 0)
+
+
+async def again(site: Site, lane: str, entries: Sequence[Entry]) -> dict[str, Entry | None]:
+    """How these entries of a thread are now; None where one is there no more."""
+    store = site.parts.store
+    shown = [one.id for one in entries if not one.author]
+    turns = await threads.turns_of(store, {one.turn for one in entries if one.author and one.turn})
+    changes = await threads.changes_of(store, lane, shown)
+    by_id = {turn.id: turn for turn in turns}
+    found: dict[str, Entry | None] = dict.fromkeys(map(ident_of, changes))
+    found |= {one.id: one for one in _folded(site.local, (), changes)}
+    for one in entries:
+        if one.author:
+            turn = by_id.get(one.turn or 0)
+            found[one.id] = replace(one, receipt=receipt(turn)) if turn else one
+    return found
 
 
 def _since(turns: Sequence[TurnRow], spoken: Sequence[Spoken], made: Sequence[Delivery]) -> int:

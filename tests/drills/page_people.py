@@ -15,7 +15,7 @@ import random
 import re
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +27,7 @@ from tests.drills.platforms import Place
 from tests.web.tabs import new_lane, text_of
 
 Json = dict[str, Any]
+Before = Callable[[int], Awaitable[Json]]
 LOCAL = "local"
 BACK = 0.1  # seconds until a stream that broke is opened again; browsers take one
 AGAIN = 0.2  # seconds between tries to send; the page takes three
@@ -37,25 +38,60 @@ MORE_THAN_ALL = 1 << 49  # ms
 class Log:
     """What is drawn of a thread, as log.js does it."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Before, follows: bool) -> None:
         self.entries: dict[str, Json] = {}
         self.refs: set[str] = set()
+        self.more = False
+        self._before = before
+        self._follows = follows  # looks at the end; else at what stands above it
 
-    def whole(self, entries: Sequence[Json], more: bool) -> None:
+    async def whole(self, entries: Sequence[Json], more: bool) -> None:
         first = entries[0]["at"] if entries and more else 0
+        self._renew(entries, first, MORE_THAN_ALL)
+        above = [one for one in self.entries.values() if one["at"] < first]
+        if not above:
+            self.more = more
+        elif self._follows:
+            for one in above:
+                del self.entries[one["id"]]
+            self.more = more
+        else:
+            await self._above(first, min(one["at"] for one in above))
+
+    def _renew(self, entries: Sequence[Json], first: int, last: int) -> None:
         there = {one["id"] for one in entries}
         for ident, one in tuple(self.entries.items()):
-            if ident not in there and one["at"] >= first:
+            if ident not in there and first <= one["at"] < last:
                 del self.entries[ident]
-        self.change(entries, ())
+        for one in entries:
+            self._put(one)
+
+    async def _above(self, before: int, oldest: int) -> None:
+        while before > oldest:
+            page = await self._before(before)
+            first = page["entries"][0]["at"] if page["more"] and page["entries"] else 0
+            self._renew(page["entries"], first, before)
+            self.more = page["more"]
+            if first >= before:
+                return
+            before = first
 
     def change(self, entries: Sequence[Json], removed: Sequence[str]) -> None:
         for ident in removed:
             self.entries.pop(ident, None)
+        first = self.first if self.more else 0
         for one in entries:
-            if one["ref"]:
-                self.refs.add(one["ref"])
-            self.entries[one["id"]] = one
+            if one["id"] in self.entries or one["at"] >= first:
+                self._put(one)
+
+    def _put(self, one: Json) -> None:
+        if one["ref"]:
+            self.refs.add(one["ref"])
+        self.entries[one["id"]] = one
+
+    @property
+    def first(self) -> int:
+        return min((one["at"] for one in self.entries.values()), default=0)
 
     @property
     def shown(self) -> list[Json]:
@@ -87,9 +123,13 @@ class Tab:
 
     person: Person
     lane: str
-    log: Log = field(default_factory=Log)
+    follows: bool = True
     lanes: dict[str, Json] = field(default_factory=dict)
     begun: int = 0  # how often it was told the whole state
+    log: Log = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = Log(lambda before: self.person.earlier(self.lane, before), self.follows)
 
     async def follow(self) -> None:
         """Look on until cancelled; a stream that breaks is opened again."""
@@ -108,13 +148,13 @@ class Tab:
             if line.startswith("event: "):
                 name = line.removeprefix("event: ")
             elif line.startswith("data: "):
-                self._take(name, json.loads(line.removeprefix("data: ")))
+                await self._take(name, json.loads(line.removeprefix("data: ")))
 
-    def _take(self, name: str, body: Json) -> None:
+    async def _take(self, name: str, body: Json) -> None:
         if name == "state":
             self.begun += 1
             self.lanes.clear()
-            self.log.whole(body.get("entries", ()), body.get("more", False))
+            await self.log.whole(body.get("entries", ()), body.get("more", False))
         else:
             self.log.change(body.get("entries", ()), body.get("removed", ()))
         for gone in body.get("gone", ()):
@@ -182,8 +222,8 @@ class Person:
         tabs = [Tab(self, new_lane()) for _ in range(threads)]
         chance = random.Random(seed)
         self.threads = [Thread(tab, chance) for tab in tabs]
-        # A second tab of the first thread, in which nothing is written.
-        self.tabs = [*tabs, Tab(self, tabs[0].lane)]
+        # A second tab of the first thread, in which nothing is written and all is kept in sight.
+        self.tabs = [*tabs, Tab(self, tabs[0].lane, follows=False)]
         self.lanes = {tab.lane for tab in tabs}
         self.said: dict[int, Place] = {}  # what this person asked, and where
         self._tasks: list[asyncio.Task[None]] = []
@@ -217,13 +257,21 @@ class Person:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.browser.aclose()
 
+    async def earlier(self, lane: str, before: int) -> Json:
+        """A page of a thread; raises TransportError where there is none now."""
+        answer = await self.browser.get(f"/api/lanes/{lane}/history?before={before}")
+        self.heard(answer.status_code, str(answer.url))
+        if answer.status_code != 200:
+            raise httpx.TransportError(answer.text)
+        page: Json = answer.json()
+        return page
+
     async def history(self, lane: str) -> list[Json]:
         """All of a thread, page by page, as somebody reads it who scrolls up."""
         found: dict[str, Json] = {}
         before, more = MORE_THAN_ALL, True
         while more:
-            address = f"/api/lanes/{lane}/history?before={before}"
-            page = (await self.browser.get(address)).json()
+            page = await self.earlier(lane, before)
             fresh = {one["id"]: one for one in page["entries"] if one["id"] not in found}
             found |= fresh
             more = page["more"] and bool(fresh)
@@ -240,8 +288,9 @@ class ThePage:
 
     def __init__(self, people: Sequence[Person]) -> None:
         self.people = people
-        self.tabs = {tab.lane: tab for person in people for tab in person.tabs}
-        self.places = [Place(LOCAL, lane) for lane in self.tabs]
+        self.tabs = [tab for person in people for tab in person.tabs]
+        self.places = [Place(LOCAL, lane) for lane in dict.fromkeys(tab.lane for tab in self.tabs)]
+        self.whole: dict[str, list[Json]] = {}  # threads to their beginning, once all is over
 
     def settings(self) -> dict[str, str]:
         return {}
@@ -263,10 +312,12 @@ class ThePage:
         return True
 
     def texts(self, place: Place) -> list[str]:
-        return self.tabs[place.chat].log.answers
+        return [text_of(one) for one in self.whole[place.chat] if not one["key"]]
 
     def everything(self) -> list[str]:
-        return [text for tab in self.tabs.values() for text in tab.log.answers]
+        if self.whole:
+            return [text for place in self.places for text in self.texts(place)]
+        return [text for tab in self.tabs for text in tab.log.answers]
 
     def calls(self) -> list[tuple[str, int]]:
         return []

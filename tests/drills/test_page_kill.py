@@ -14,20 +14,23 @@ import random
 import signal
 import socket
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.drills.looking import ANSWER, check, settled
-from tests.drills.page_people import MORE_THAN_ALL, Person, ThePage
+from tests.drills.page_people import MORE_THAN_ALL, Person, Tab, ThePage
 from tests.drills.platforms import Place
 from tests.end_to_end.house import Process, ask, until
+from tests.web.tabs import text_of
 
 KILLS = int(os.environ.get("LANEWAY_DRILL_KILLS", "2"))
 SEED = int(os.environ.get("LANEWAY_DRILL_SEED", "0")) or random.randrange(1, 10**9)
 LONG = KILLS > 5
 PEOPLE, THREADS = (4, 3) if LONG else (3, 2)
+PAUSE = (0.1, 0.5) if LONG else (0.02, 0.15)  # seconds between two messages of anybody
 QUIET = 40.0  # seconds until all tabs show the end
 
 
@@ -81,7 +84,7 @@ class Drill:
             pace = self.chance.choice(("0", "0.02", "0.1"))
             self.page.say(place, f"/stream 2 {pace}\n/say answer {number}.")
             self.said[number] = place
-            await asyncio.sleep(self.chance.uniform(0.02, 0.15))
+            await asyncio.sleep(self.chance.uniform(*PAUSE))
 
     async def kill(self) -> None:
         for _ in range(KILLS):
@@ -98,21 +101,27 @@ class Drill:
         """Wait until each tab shows what a tab that is opened now would."""
         for person in self.people:
             for tab in person.tabs:
-                whole = [plain(one) for one in await person.history(tab.lane)]
-
-                def same() -> bool:
-                    self.fault()
-                    return [plain(one) for one in tab.log.shown] == whole  # noqa: B023 - used here
-
+                self.page.whole[tab.lane] = await person.history(tab.lane)
                 try:
-                    await until(same, QUIET)
+                    await until(partial(self.same, tab), QUIET)
                 except TimeoutError:
-                    shown = [plain(one) for one in tab.log.shown]
-                    lost = [one for one in whole if one not in shown]
-                    more = [one for one in shown if one not in whole]
-                    raise AssertionError(
-                        f"{tab.lane}: not drawn {lost}, and too much {more}"
-                    ) from None
+                    expected, shown = self.pages(tab)
+                    lost = [one for one in expected if one not in shown]
+                    more = [one for one in shown if one not in expected]
+                    why = f"{tab.lane}: not drawn {lost}, and too much {more}"
+                    raise AssertionError(why) from None
+                assert tab.follows or not tab.log.more, "all of it is in sight there"
+
+    def same(self, tab: Tab) -> bool:
+        self.fault()
+        expected, shown = self.pages(tab)
+        return expected == shown
+
+    def pages(self, tab: Tab) -> tuple[list[object], list[object]]:
+        """What a tab has to draw, down to where earlier pages begin, and what it draws."""
+        first = tab.log.first if tab.log.more else 0
+        whole = self.page.whole[tab.lane]
+        return [plain(one) for one in whole if one["at"] >= first], list(map(plain, tab.log.shown))
 
 
 def plain(entry: dict[str, Any]) -> tuple[object, ...]:
@@ -149,9 +158,9 @@ async def test_who_has_the_page_open_loses_nothing_when_the_gateway_is_killed(
         turns = await settled(tmp_path / "home", [drill.page], drill.said)
         await drill.drawn()
         counted = check([drill.page], drill.said, turns)
-        for tab in drill.page.tabs.values():
-            asked = map(ANSWER.search, tab.log.said)
-            mine = [n for n, place in drill.said.items() if place.chat == tab.lane]
+        for lane, whole in drill.page.whole.items():
+            asked = [ANSWER.search(text_of(one)) for one in whole if one["key"]]
+            mine = [n for n, place in drill.said.items() if place.chat == lane]
             assert [int(found[1]) for found in asked if found] == mine
         await nobody_elses(drill.people)
         assert await drill.gateway.end(signal.SIGTERM) == 0
@@ -166,6 +175,6 @@ async def test_who_has_the_page_open_loses_nothing_when_the_gateway_is_killed(
         with suppress(ProcessLookupError, AssertionError):
             drill.gateway.child.kill()
     tries = sum(thread.tries for person in drill.people for thread in person.threads)
-    begun = sum(tab.begun for person in drill.people for tab in person.tabs)
+    begun = sum(tab.begun for tab in drill.page.tabs)
     more = f"{tries} sends of {len(drill.said)} messages, {begun} times all was told anew"
     print(f"{drill.page.name:<9} {KILLS} kills, {counted[drill.page.name]}; {more}")

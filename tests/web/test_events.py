@@ -266,3 +266,30 @@ async def test_the_end_of_the_gateway_is_not_held_up_by_those_who_listen(tmp_pat
     for tab in tabs:
         await tab.until(tab.over.is_set)
         await tab.browser.aclose()
+
+
+def notices(tab: Tab) -> list[str]:
+    return [text for text in tab.answers if text.startswith("Waiting: 1")]
+
+
+async def test_what_is_older_than_a_page_still_changes_where_it_is_drawn(page: Page) -> None:
+    """A message that has waited long, and the notice about it, in a thread full of newer ones."""
+    ana, lane = await page.signed_in("ana@example.org"), new_lane()
+    async with Tab(ana, lane) as tab:
+        await say(ana, lane, "/sleep 60")
+        await tab.until(lambda: tab.state == "running")
+        await say(ana, lane, "/say waited")
+        await tab.until(lambda: notices(tab))
+        for _ in range(45):
+            await say(ana, lane, "/status")
+        await tab.until(lambda: tab.texts.count("/status") == 45)
+        async with Tab(ana, lane) as late:
+            assert not notices(late), "it is on an earlier page"
+            turn = tab.lanes[lane]["waiting"][0]["turn"]
+            dropped = await ana.post(f"/api/lanes/{lane}/drop", json={"turn": turn})
+            assert dropped.status_code == 200
+            await tab.until(lambda: not notices(tab))
+            await tab.until(lambda: "dropped" in [one["receipt"] for one in tab.shown])
+        await ana.post(f"/api/lanes/{lane}/stop", json={})
+        await tab.until(lambda: tab.state == "idle")
+        await tab.until(lambda: tab.shown[0]["receipt"] == "stopped")

@@ -28,6 +28,9 @@ SELECT * FROM uploads WHERE lane = '' AND at < :before ORDER BY at;
 -- name: thread.turns
 SELECT * FROM lane_turns WHERE lane = :lane AND received_at <= :before ORDER BY id DESC LIMIT :limit;
 
+-- name: thread.turns_again
+SELECT * FROM turns WHERE id IN (SELECT value FROM json_each(:turns));
+
 -- name: thread.last
 SELECT t.* FROM json_each(:lanes) l JOIN turns t ON t.id = (
     SELECT max(o.id) FROM turns o

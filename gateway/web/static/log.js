@@ -25,24 +25,55 @@ export class Log {
 
   get size() { return this.entries.size; }
 
-  /** All of it, as it is now; earlier pages that were read stay above. */
+  /**
+   * All of it, as it is now. Earlier pages that somebody reads stay above, read anew: meanwhile
+   * something of them may have changed, or more may have come than one page holds.
+   */
   whole(entries, more) {
     const first = entries.length && more ? entries[0].at : 0;
-    const there = new Set(entries.map((one) => one.id));
-    for (const [id, one] of this.entries) {
-      if (!one.data.mine_only && !there.has(id) && one.data.at >= first) this.remove(id);
-    }
-    const above = [...this.entries.values()].some((one) => one.data.at < first);
-    if (!above) this.more = more;
-    this.change(entries, []);
+    this.renew(entries, first, Infinity);
+    const above = [...this.entries.values()].filter((one) => !one.data.mine_only && one.data.at < first);
+    if (!above.length) this.more = more;
+    else if (this.follows) { above.forEach((one) => this.remove(one.data.id)); this.more = more; }
+    else this.above(first, Math.min(...above.map((one) => one.data.at)));
     this.earlier.hidden = !this.more;
     if (this.follows) this.toEnd();
+  }
+
+  /** What stands from one instant to another is this and nothing else. */
+  renew(entries, first, last) {
+    const there = new Set(entries.map((one) => one.id));
+    for (const [id, { data }] of this.entries) {
+      if (!data.mine_only && !there.has(id) && data.at >= first && data.at < last) this.remove(id);
+    }
+    for (const data of entries) this.put(data);
+  }
+
+  /** Read anew what is drawn above an instant. */
+  async above(last, oldest) {
+    this.loading = true;
+    try {
+      for (let before = last; before > oldest;) {
+        const { entries, more } = await this.before(before);
+        const first = more && entries.length ? entries[0].at : 0;
+        this.renew(entries, first, before);
+        this.more = more;
+        if (first >= before) break;
+        before = first;
+      }
+      this.earlier.hidden = !this.more;
+    } catch (fault) {
+      note(fault.message, true);
+    } finally {
+      this.loading = false;
+    }
   }
 
   /** Some entries as they are now, and ids of those that are gone. */
   change(entries, removed) {
     for (const id of removed) this.remove(id);
-    for (const data of entries) this.put(data);
+    const first = this.more && this.size ? this.first() : 0;  // what is older comes with its page
+    for (const data of entries) if (this.entries.has(data.id) || data.at >= first) this.put(data);
     if (this.follows) this.toEnd(); else if (entries.length) this.newest.hidden = false;
   }
 
@@ -154,11 +185,16 @@ export class Log {
     this.newest.hidden = true;
   }
 
+  /** When the oldest was made of what the gateway has; all before it is on earlier pages. */
+  first() {
+    return Math.min(...[...this.entries.values()].filter((one) => !one.data.mine_only).map((one) => one.data.at));
+  }
+
   async older() {
     if (this.loading || !this.more) return;
     this.loading = true;
     try {
-      const first = Math.min(...[...this.entries.values()].map((one) => one.data.at));
+      const first = this.first();
       const { entries, more } = await this.before(Number.isFinite(first) ? first : Date.now());
       const height = this.box.scrollHeight, top = this.box.scrollTop;
       const fresh = entries.filter((one) => !this.entries.has(one.id));
