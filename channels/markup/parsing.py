@@ -43,7 +43,7 @@ def named(data: Any) -> tuple[str, Any]:
 
 def address_of(link: Any) -> str:
     """Where a link or picture leads. A blank (in angle brackets there may be some) is encoded."""
-    written: str = link["dest_url"]
+    written: str = link["dest_url"].replace("\ufdd0", "")
     return written.replace(" ", "%20") if written[:4].lower() == "http" else written
 
 
