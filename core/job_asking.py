@@ -19,7 +19,6 @@ from core.wording import duration
 
 LOOKED_FOR = 366 * 86_400_000  # ms, and
 LOOKED_AT = 60  # firings of a cron line that are looked at for the shortest time between two
-MINUTE = 60_000
 MOST_DOLLARS = 100_000.0
 LENDING = ("every", "in")  # commands whose name may be the first word of the WHEN
 EXAMPLES = {

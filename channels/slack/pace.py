@@ -9,7 +9,6 @@ from __future__ import annotations
 from core.channel import RateLimited
 from core.clock import Clock
 
-EDITS = "chat.update"
 RATE, BURST, SPARED = 0.8, 20.0, 6.0  # edits a second and at once; kept for what is no frame
 _LEAST = 1.0  # seconds
 

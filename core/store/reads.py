@@ -63,16 +63,6 @@ async def lane_direct(store: Reader, channel: str, person: str) -> LaneRow | Non
     return _first(map(lane_of, found))
 
 
-async def lanes_at(store: Reader, addresses: Iterable[Address]) -> dict[Address, LaneRow]:
-    """The lanes that exist at these addresses."""
-    found = {}
-    for address in set(addresses):
-        row = await lane_at(store, address)
-        if row is not None:
-            found[address] = row
-    return found
-
-
 async def lanes_of_place(store: Reader, channel: str, chat: str) -> list[LaneRow]:
     return [lane_of(row) for row in await store.fetch("lane.of_place", channel=channel, chat=chat)]
 

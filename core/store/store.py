@@ -96,8 +96,6 @@ class Store:
         self.ids = Ids({})
         self._ballast = home.Ballast(path.parent)
         self._low = asyncio.Event()
-        self._roomy = asyncio.Event()
-        self._roomy.set()
         self._damage = ""
         self._unreadable = ""  # why reads wait
         self._stuck = 0  # reads that wait for the disk
@@ -130,7 +128,7 @@ class Store:
                 except sqlite3.DatabaseError as error:
                     raise _told(path, error) from error
                 if not store._ballast.make():
-                    store._run_low()
+                    store._low.set()
                 failure: Exception | None = None
                 async with asyncio.TaskGroup() as group:
                     writer = group.create_task(store._writer.run(), name="store writer")
@@ -156,10 +154,6 @@ class Store:
         """Empty while all is well; else, in plain words, why nothing can be stored or read."""
         found = self._writer.trouble or self._unreadable or self._damage
         return found or (LOW if self._low.is_set() else "")
-
-    async def roomy(self) -> None:
-        """Return once the reserve is whole: what is new should wait, what runs may be settled."""
-        await self._roomy.wait()
 
     async def commit(self, *units: Unit) -> list[bool]:
         """Store units with everything else that waits. True where one was new.
@@ -249,12 +243,8 @@ class Store:
         if not self._ballast.drop():
             return False
         log.error("the disk is full: gave up the reserve of 16 MiB to settle what runs")
-        self._run_low()
-        return True
-
-    def _run_low(self) -> None:
-        self._roomy.clear()
         self._low.set()
+        return True
 
     async def _keep_ballast(self) -> None:
         """Make the reserve again once there is room for it."""
@@ -264,7 +254,6 @@ class Store:
             if self._ballast.make():
                 log.warning("the disk has room again")
                 self._low.clear()
-                self._roomy.set()
 
     async def _examine(self) -> None:
         """The check of a large file, beside everything else."""

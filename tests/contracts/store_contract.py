@@ -337,8 +337,10 @@ class StoreContract:
                 LANE, Address("telegram", LANE), direct=True, title="Ana", created_at=1,
                 engaged_at=5, engine="codex",
             )  # fmt: skip
-            found = await reads.lanes_at(store, [Address("telegram", LANE), Address("x", "y")])
-            assert list(found) == [Address("telegram", LANE)]
+            found = await reads.lane_at(store, Address("telegram", LANE))
+            assert found is not None
+            assert found.id == LANE
+            assert await reads.lane_at(store, Address("x", "y")) is None
 
     async def test_a_turn_reads_back_as_the_lane_rules_know_it(self, tmp_path: Path) -> None:
         async with self.ready(tmp_path) as store:

@@ -87,7 +87,6 @@ async def test_the_reserve_is_given_up_on_a_full_disk_and_made_again(tmp_path: P
         await clock.until(writing.done)
         assert await writing == [True]
         await clock.until(lambda: not store.trouble)
-        await store.roomy()
         assert (tmp_path / "ballast").exists()
 
 
