@@ -39,6 +39,7 @@ class Attempt:
     plain: bool = False
     moved: bool = False
     anew: bool = False  # its message was gone
+    lost: str = ""  # the message that was gone
     late: bool = False  # a preview's edit may land after ours
     tries: int = 0
     doubts: int = 0  # tries that may have arrived, and had not

@@ -12,7 +12,20 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.channel import Action, Channel, Done, RateLimited, SendError, Uncertain
+from core.channel import (
+    Action,
+    Channel,
+    Delete,
+    Done,
+    MessageGone,
+    RateLimited,
+    Revise,
+    Send,
+    SendError,
+    SendFile,
+    Stream,
+    Uncertain,
+)
 from core.clock import Clock
 from core.gate import Gate
 from core.guard import OnFault, fault_of, guarded
@@ -67,6 +80,7 @@ class Calls:
         self._moved = moved
         self._moving = asyncio.Lock()
         self._moves: dict[tuple[str, str], str] = {}
+        self._since: dict[str, set[str]] = {}  # our messages where a chat lives since it moved
         self._gates: dict[str, Gate] = {}
         self._lanes: OrderedDict[str, tuple[Address, bool]] = OrderedDict()
         self.made: Counter[tuple[str, str]] = Counter()  # calls of each channel, by action
@@ -121,14 +135,25 @@ class Calls:
 
     async def do(self, channel: Channel, action: Action) -> Done:
         """One call. A fault in a channel's code ends this call and nothing else."""
+        if isinstance(action, Revise | Delete):
+            self._see_that_it_is_there(action.address, action.message_id)
         self.made[channel.name, type(action).__name__] += 1
         try:
-            return await channel.do(action)
+            done = await channel.do(action)
         except SendError:
             raise
         except Exception as fault:  # the border to channels: one bug must not end everybody
             log.exception("%s broke at %s", channel.name, type(action).__name__)
             raise Broke(f"{type(fault).__name__}: {fault}") from fault
+        if isinstance(action, Send | SendFile | Stream):
+            self._since.get(action.address.place, set()).add(done.message_id)
+        return done
+
+    def _see_that_it_is_there(self, address: Address, message_id: str) -> None:
+        """A chat that moved numbers its messages anew: an older id may be another message."""
+        known = self._since.get(address.place)
+        if known is not None and message_id not in known:
+            raise MessageGone("the message was left behind where the chat has moved from")
 
     async def follow(self, old: Address, new_chat: str) -> None:
         """The platform says that this chat lives on elsewhere: everything of it moves, once."""
@@ -143,6 +168,7 @@ class Calls:
     def moved(self, channel: str, old_chat: str, new_chat: str) -> None:
         if old_chat != new_chat:
             self._moves[(channel, old_chat)] = new_chat
+            self._since.setdefault(f"{channel}:{new_chat}", set())
             self._moves.pop((channel, new_chat), None)
         self._lanes.clear()
 

@@ -71,6 +71,7 @@ class Delivering:
             if asks := self._asks(attempt, place):
                 await self._clock.sleep(attempt.ask_at - self._clock.monotonic())
             ticket = await self._await_turn(attempt, place, holding)
+            place = await self._calls.place(delivery.lane)  # the chat may have moved meanwhile
             if delivery.id in self._unwanted and attempt.doubt is None:
                 self._unwanted.discard(delivery.id)
                 place.gate.give_back(ticket)
@@ -156,7 +157,8 @@ class Delivering:
                 return False
         if attempt.target:
             key = (delivery.lane, attempt.target)
-            attempt.target = self._instead.get(key, attempt.target)
+            while (newer := self._instead.get(key)) is not None:
+                attempt.target, key = newer, (delivery.lane, newer)
             self._repeats.pop((delivery.lane, attempt.target), None)
         return True
 
@@ -239,7 +241,7 @@ class Delivering:
             return Outcome(DeliveryState.SENT)
         if attempt.delivery.turn is not None:
             attempt.rows = tuple(self._previews.lost(attempt.delivery.turn, attempt.target))
-        attempt.target, attempt.anew, attempt.late = "", True, False
+        attempt.lost, attempt.target, attempt.anew, attempt.late = attempt.target, "", True, False
         return None
 
     async def _leave(self, attempt: Attempt) -> None:
@@ -247,7 +249,7 @@ class Delivering:
         if attempt.delivery.turn is not None:
             left = await self._previews.stuck(attempt.delivery.turn, attempt.target)
             attempt.rows = tuple(left)
-        attempt.target, attempt.anew, attempt.late = "", True, False
+        attempt.lost, attempt.target, attempt.anew, attempt.late = attempt.target, "", True, False
 
     # What may be there --------------------------------------------------------------------
 
@@ -314,8 +316,8 @@ class Delivering:
             self._previews.forget(delivery.turn)
         if outcome.state is not DeliveryState.SENT:
             return
-        if attempt.anew and delivery.target:
-            self._instead[(delivery.lane, delivery.target)] = outcome.message_id
+        if attempt.lost and delivery.target:  # of a preview nobody changes anything but us
+            self._instead[(delivery.lane, attempt.lost)] = outcome.message_id
             if len(self._instead) > KNOWN:
                 self._instead.popitem(last=False)
         if attempt.late and attempt.edits:

@@ -69,7 +69,7 @@ class Drawing:
             while self._due(preview):
                 place = await self._calls.place(preview.lane)
                 if self._due(preview) and await self._may(preview, place):
-                    await self._show(preview, place)
+                    await self._show(preview, await self._calls.place(preview.lane))
             if preview.closed:
                 await self._store.save(*self.ending(preview))
         except Unreachable as reason:

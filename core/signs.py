@@ -95,6 +95,7 @@ class Signs:
             while known and self._wanted[key] is not self._reacted.get(key):
                 ticket = place.ask(Rank.REACTION)
                 await place.gate.granted(ticket)
+                place = await self._calls.place(lane)  # the chat may have moved meanwhile
                 wanted = self._wanted[key]
                 if wanted is self._reacted.get(key) or wanted not in {*known, Receipt.NONE}:
                     place.gate.give_back(ticket)
@@ -126,6 +127,7 @@ class Signs:
         async def work(place: Place) -> None:
             for _ in range(TITLE_TRIES if place.channel.limits.titles else 0):
                 await place.gate.granted(place.ask(Rank.REACTION))
+                place = await self._calls.place(lane)
                 title = self._titles[lane]
                 try:
                     await self._calls.do(place.channel, Retitle(place.address, title))

@@ -350,6 +350,43 @@ async def test_a_lost_message_is_not_edited_again_but_the_one_in_its_place(it: S
     assert [call.action.message_id for call in it.channel.of(Revise)].count(target) == 1
 
 
+async def test_one_that_is_named_by_what_made_it_is_not_lost_again_and_again(it: Scene) -> None:
+    notice = await it.say("one waits")
+    it.channel.drop((await it.row(notice)).message_id)
+    await it.say("two wait", target=revises(notice.id))
+    await it.say("three wait", target=revises(notice.id))
+    assert it.channel.texts() == ["three wait"]
+    it.channel.drop(it.channel.shown()[0].message_id)
+    await it.say("four wait", target=revises(notice.id))
+    await it.say("", kind=WAITING, target=revises(notice.id))
+    assert it.channel.texts() == []
+
+
+async def test_no_message_where_a_chat_moved_to_is_taken_for_one_it_left_behind(it: Scene) -> None:
+    old = await it.say("one waits", TOPIC)
+    [address] = {message.address for message in it.channel.shown()}
+    await it.follow(address, "-100777")
+    it.outbox.moved("telegram", "-100", "-100777")
+    await it.say("an answer", TOPIC)
+    calls = len(it.channel.calls)
+    await it.say("", TOPIC, kind=WAITING, target=revises(old.id))
+    assert len(it.channel.calls) == calls
+    await it.say("two wait", TOPIC, target=revises(old.id))
+    await it.say("three wait", TOPIC, target=revises(old.id))
+    assert it.channel.texts("-100777") == ["an answer", "three wait"]
+
+
+async def test_what_waits_when_its_chat_moves_is_sent_where_it_lives_then(it: Scene) -> None:
+    it.channel.fail(Send, RateLimited(5))
+    await it.say("words", TOPIC)
+    [call] = it.channel.calls
+    await it.follow(call.action.address, "-100777")
+    it.outbox.moved("telegram", "-100", "-100777")
+    await it.clock.advance(6)
+    assert it.channel.texts("-100777") == ["words"]
+    assert {one.action.address.chat for one in it.channel.calls[1:]} == {"-100777"}
+
+
 async def test_a_crash_while_it_is_sent_anew_leaves_it_uncertain(it: Scene) -> None:
     sent = await it.say("old")
     target = (await it.row(sent)).message_id
