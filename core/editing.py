@@ -34,8 +34,8 @@ class Editing:
             log.info("edit of %s: it does not wait any more, or was not for us", edit.of)
             return
         text = addressing.prompt_text(clean(edit.text))
-        if text == said.text:
-            return
+        if text == said.text or not (text.strip() or said.files or said.quote):
+            return  # nothing is new, or nothing would be left to ask
         row = rows.message_edit(edit.of, text)
         if said.turn is None:
             self.holding.edit(said.lane, edit.of, text)

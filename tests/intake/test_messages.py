@@ -295,6 +295,14 @@ async def test_an_edit_replaces_the_text_of_a_message_that_waits(scene: Scene) -
     assert (await scene.turns())[1].label == "second"
 
 
+async def test_an_edit_to_nothing_leaves_what_was_asked(scene: Scene) -> None:
+    await scene.say("first")
+    waiting = await scene.say("second")
+    edit = Edit(f"{waiting.identity}:e", waiting.identity, waiting.address, ANA, " \n")
+    await scene.intake.accept([edit])
+    assert await scene.prompts() == ["first", "second"]
+
+
 async def test_an_edit_of_a_message_that_runs_or_ran_changes_nothing(scene: Scene) -> None:
     done = await scene.say("deploy report")
     for text in ("deploy the report", "/stop", "/new"):
