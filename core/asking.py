@@ -1,8 +1,8 @@
 """The cards of a question: one in the lane that asks, and a copy for each admin who is elsewhere.
 
 Where no admin takes part, nobody could decide: so every admin whose direct chat is known is shown
-the question there, once. This file makes cards and closes them; it must not know who may decide,
-nor keep which questions are open.
+the question there, once. This file makes cards and closes them; it must not know what is
+decided, nor keep which questions are open.
 """
 
 from __future__ import annotations

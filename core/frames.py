@@ -16,7 +16,7 @@ from core.calls import Calls
 from core.drawing import Drawing
 from core.finding import FIND_AFTER
 from core.messages import Keyboard
-from core.shown import Fate, Growing, Preview, Remains
+from core.shown import Fate, Growing, Preview, Takeover
 from core.store.records import Delivery, DeliveryState
 from core.store.rows import Row
 
@@ -139,7 +139,7 @@ class Previews:
             del self._by_turn[turn]
         self._forget_oldest()
 
-    async def settle(self, turn: int) -> Remains:
+    async def settle(self, turn: int) -> Takeover:
         """Close it and wait for its last call, at most two seconds."""
         self.close(turn)
         left: list[Row] = []
@@ -147,13 +147,13 @@ class Previews:
             left, self._leaving[turn] = await self._drawing.leave(above, CLOSING_TIME)
         preview = self._by_turn.get(turn)
         if preview is None:
-            return Remains(rows=tuple(left))
+            return Takeover(rows=tuple(left))
         await self._drawing.last_call(preview, CLOSING_TIME)
         if preview.stuck:
             left += await self._left(preview)
         if preview.fate is Fate.SHOWN:
-            return Remains(preview.message_id, preview.late, tuple(left))
-        return Remains(rows=(*left, *self._drawing.ending(preview)))
+            return Takeover(preview.message_id, preview.late, tuple(left))
+        return Takeover(rows=(*left, *self._drawing.ending(preview)))
 
     def forget(self, turn: int) -> None:
         """The answer is there."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from core.channel import ChannelLimits
-from core.messages import Address, Message
+from core.messages import Address, Message, units
 from core.prompt import PASTE
 from core.store.records import MessageRow
 
@@ -28,11 +28,6 @@ class Entry:
     pieces: list[MessageRow]
     opened: float = 0.0
     until: float | None = None
-
-
-def units(text: str) -> int:
-    """Length as the strictest platform counts: UTF-16 units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 @dataclass(slots=True)

@@ -162,7 +162,10 @@ Incoming = Message | Edit | Press | Moved | Titled | Unreadable | Missed
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One message as it will be shown. ``markup`` is JSON that only the channel reads."""
+    """One message as it will be shown. ``markup`` is JSON that only the channel reads.
+
+    The text may go on below what the markup is about: a card that was decided says so there.
+    """
 
     text: str
     markup: str = ""
@@ -205,3 +208,8 @@ class Receipt(StrEnum):
 def clean(text: str) -> str:
     """Text as every store and platform can hold it: lone surrogates replaced, NUL dropped."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
+
+
+def units(text: str) -> int:
+    """Length in UTF-16 units, which no platform counts more strictly."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -14,7 +14,7 @@ from core.clock import Clock
 from core.engines.base import Usage
 from core.items import Item, Take
 from core.prices import Prices
-from core.settling import Used
+from core.settling import TurnUsage
 from core.turns import Turn
 
 EVERY = 1.0  # seconds between two stored usages of a turn
@@ -29,7 +29,7 @@ class Meter:
         prices: Callable[[], Prices],
         clock: Clock,
     ) -> None:
-        self.used = Used()
+        self.used = TurnUsage()
         self.engine = self.model = ""  # by whose prices it counts; known once they are
         self._turn = turn
         self._take = take
@@ -41,7 +41,7 @@ class Meter:
     def begin(self, engine: str, earlier: Usage) -> None:
         """The run begins; ``earlier`` is what earlier tries of the turn have used."""
         self.engine = engine
-        self.used = Used(None, earlier)
+        self.used = TurnUsage(None, earlier)
 
     async def see(self, usage: Usage) -> None:
         """What the run has used so far, in all. Under a cap it returns once that is stored."""

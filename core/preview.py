@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from core.engines.base import Event, Text, Thought, ToolEnded, ToolStarted
-from core.messages import clean
+from core.messages import clean, units
 
 ELLIPSIS = "…"
 STEP = 5  # seconds between changes of the elapsed time, in the first minute
@@ -101,11 +101,6 @@ class Progress:
         whole = "".join(self._pieces)
         self._pieces = [whole]
         return whole
-
-
-def units(text: str) -> int:
-    """Length in UTF-16 units, which no platform counts more strictly."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def tail(text: str, limit: int, *, cut: bool = False) -> str:

@@ -26,7 +26,7 @@ log = logging.getLogger("laneway.turn")
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class TurnUsage:
     """What a turn has used: in its present run, None while the engine tells nothing, and before."""
 
     run: Usage | None = None
@@ -76,7 +76,7 @@ class Settling:
         turn: Turn,
         remains: Remains,
         end: End,
-        used: Used,
+        used: TurnUsage,
         written: Sequence[rows.Row],
     ) -> None:
         """Status, answer, usage and deliveries in one commit; the lane settles after it."""
@@ -104,7 +104,7 @@ class Settling:
         remains: Remains,
         end: End,
         session: str,
-        used: Used,
+        used: TurnUsage,
         written: Sequence[rows.Row],
     ) -> None:
         """The mark *prompted* is taken back; the rules decide whether it is tried again."""

@@ -73,7 +73,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Remains:
+class Takeover:
     """What an answer finds. ``late``: edit once more, for an edit may still be on its way."""
 
     message_id: str = ""

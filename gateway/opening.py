@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from channels.registry import Opened, Wanted, load, open_channel
 from core.channel import Connection
 from core.clock import Clock
-from gateway.switched import Switched, Used, left
+from gateway.switched import InUse, Switched, left
 
 log = logging.getLogger("laneway")
 
@@ -91,7 +91,7 @@ class Platforms:
             if isinstance(opened, Opened):
                 await life.leave.wait()
 
-    async def _end(self, life: _Life, used: Used | None) -> None:
+    async def _end(self, life: _Life, used: InUse | None) -> None:
         if used is not None:
             await left(used, LAST_CALLS)
         life.leave.set()

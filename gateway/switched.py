@@ -30,7 +30,7 @@ HELD = 2.0  # seconds a call waits for the new connection; then it is tried agai
 
 
 @dataclass(slots=True, eq=False)
-class Used:
+class InUse:
     """One connection, and how many calls are under way on it."""
 
     channel: Channel
@@ -42,7 +42,7 @@ class Switched:
     """A Channel. ``switch`` exchanges what it stands for."""
 
     def __init__(self, channel: Channel) -> None:
-        self._used: Used | None = Used(channel)
+        self._used: InUse | None = InUse(channel)
         self._last = channel  # for what needs no connection
         self._up = asyncio.Event()
         self._up.set()
@@ -60,9 +60,9 @@ class Switched:
         channel: object = self._used.channel if self._used else None
         return channel.hook if isinstance(channel, Hooked) else None
 
-    def switch(self, channel: Channel | None) -> Used | None:
+    def switch(self, channel: Channel | None) -> InUse | None:
         """Stand for another connection, or for none; returns the old one, see ``left``."""
-        old, self._used = self._used, Used(channel) if channel else None
+        old, self._used = self._used, InUse(channel) if channel else None
         self._last = channel or self._last
         self._up.clear()
         return old
@@ -91,7 +91,7 @@ class Switched:
         finally:
             self._end(used)
 
-    async def _begin(self) -> Used:
+    async def _begin(self) -> InUse:
         if not self._up.is_set():
             try:
                 async with asyncio.timeout(HELD):
@@ -104,13 +104,13 @@ class Switched:
         return self._used
 
     @staticmethod
-    def _end(used: Used) -> None:
+    def _end(used: InUse) -> None:
         used.calls -= 1
         if not used.calls:
             used.quiet.set()
 
 
-async def left(used: Used, seconds: float) -> None:
+async def left(used: InUse, seconds: float) -> None:
     """Wait until no call is under way on an old connection, at most so long."""
     if used.calls:
         used.quiet.clear()

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.engines.base import Text, Thought, ToolEnded, ToolStarted, Usage
-from core.preview import Progress, spoken, tail, units
+from core.messages import units
+from core.preview import Progress, spoken, tail
 from tests.examples import tried
 
 FAMILY = "👩\u200d👩\u200d👧"
