@@ -21,7 +21,7 @@ from channels.patience import within
 from channels.slack.catching import Catching, Reports, everything
 from channels.slack.errors import TokenRefused
 from channels.slack.events import Me
-from channels.slack.fields import Json, string
+from channels.slack.fields import Json, Malformed, string
 from channels.slack.inlet import Inlet
 from channels.slack.listening import LEAST_PAUSE, MOST_PAUSE, REACHED_EVERY, TOKEN_PAUSE, Hooks
 from channels.slack.names import Names
@@ -223,9 +223,13 @@ def _payload(headers: Mapping[str, str], body: bytes) -> Json | None:
             found = json.loads(form["payload"]) if "payload" in form else form
         else:
             found = json.loads(body)
-    except (ValueError, RecursionError):
+        if not isinstance(found, dict):
+            return None
+        for name in ("type", "challenge", "event_id"):  # read before anything can be set aside
+            string(found, name)
+    except (ValueError, RecursionError, Malformed):
         return None
-    return found if isinstance(found, dict) else None
+    return found
 
 
 def _trouble(error: SendError, report: Reports, failures: int) -> float:
