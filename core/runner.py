@@ -19,7 +19,6 @@ from dataclasses import replace
 
 from core import lane_events, restoring
 from core.budgeting import Budgeting, Money
-from core.clock import Clock
 from core.engines.base import Abilities, Choices, Engine, Offering
 from core.guard import guarded
 from core.items import Item
@@ -51,7 +50,6 @@ from core.store.errors import StoreError
 from core.store.records import Delivery, DeliveryState
 from core.store.store import Store
 from core.store.writer import Unit
-from core.telling import Telling
 from core.turn_counts import TurnCounts
 from core.turn_life import TurnLife
 from core.turns import Kind, Limits, Stop, StopKind, Turn
@@ -70,26 +68,24 @@ class Runner:
     def __init__(
         self,
         store: Store,
-        telling: Telling,
         notices: Notices,
         life: TurnLife,
         engines: Mapping[str, Engine],
         defaults: Defaults,
         channels: Collection[str],
-        clock: Clock,
         limits: Limits,
         money: Money | None = None,
     ) -> None:
         self.lanes = Lanes(limits)
-        self.telling = telling
-        self.budgeting = Budgeting(money or Money(), self.lanes, telling, clock)
+        self.telling = life.telling
+        self.budgeting = Budgeting(money or Money(), self.lanes, life.telling, life.clock)
         self._notices = notices
         self._store = store
         self._life = life
         self._engines = engines
         self._defaults = defaults
         self._channels = channels
-        self._clock = clock
+        self._clock = life.clock
         self._running: dict[int, Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()  # of running turns
         self._sources: dict[int, tuple[str, ...]] = {}  # message ids of turns not yet over

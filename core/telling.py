@@ -14,7 +14,6 @@ from pathlib import Path
 
 from core import inside, lane_words, wording
 from core.channel import Channel
-from core.clock import Clock
 from core.folders import shown_name
 from core.items import Said
 from core.lane_commands import Command, News, Refuse, Tell
@@ -23,7 +22,6 @@ from core.outbox import Outbox
 from core.showing import Action, Choice, Showing
 from core.store.records import Delivery, DeliveryKind, FilePart
 from core.store.rows import Row
-from core.store.store import Ids
 from core.turns import Kind, Result, Status, Turn
 
 log = logging.getLogger("laneway.turn")
@@ -77,18 +75,16 @@ class Telling:
 
     def __init__(
         self,
-        ids: Ids,
+        showing: Showing,
         channel_of: Callable[[str], Channel],
         outbox: Outbox,
-        clock: Clock,
-        new_id: Callable[[], str],
         names: wording.Names,
         queue_limit: int,
         receipts: bool,
         private: Sequence[Path] = (),
     ) -> None:
         """``private``: files and folders of the gateway that never leave, links resolved."""
-        self._showing = Showing(ids, channel_of, clock, new_id)
+        self._showing = showing
         self._channel_of = channel_of
         self._outbox = outbox
         self._names = names

@@ -111,9 +111,8 @@ def make_voices(basis: Basis, outbox: Outbox) -> Voices:
     showing = Showing(store.ids, basis.channel, clock, new_id)
     private = [resolved(settings.home), resolved(Path(".env"))]  # whatever the workspace is
     telling = Telling(
-        store.ids, basis.channel, outbox, clock, new_id, names, settings.queue_limit,
-        settings.receipts, private,
-    )  # fmt: skip
+        showing, basis.channel, outbox, names, settings.queue_limit, settings.receipts, private
+    )
     asking = Asking(
         store, basis.channel, showing, new_id, basis.people,
         Approvers.STARTER is settings.approvers, settings.home / APPROVALS,
@@ -192,13 +191,11 @@ def limits(settings: Settings) -> Limits:
 def make_runner(basis: Basis, voices: Voices, life: TurnLife) -> Runner:
     runner = Runner(
         basis.store,
-        voices.telling,
         voices.notices,
         life,
         basis.engines,
         basis.defaults,
         basis.here,
-        basis.clock,
         limits(basis.settings),
         money(basis.settings),
     )
