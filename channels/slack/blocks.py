@@ -57,9 +57,7 @@ def comment(part: Part | None) -> str | None:
     """The same in Slack's own markup, for where no blocks are taken."""
     if part is None or not part.text.strip():
         return None
-    if part.markup:
-        return str(json.loads(part.markup)["text"])
-    return escape(clean(part.text))
+    return _written(part) or escape(clean(part.text))
 
 
 def plain_block(text: str) -> Block:
@@ -74,10 +72,8 @@ def cut(text: str, most: int) -> str:
 
 def _fall_back(part: Part, text: str) -> str:
     """For notifications, and for whoever shows no blocks: all of it, as far as Slack takes it."""
-    if part.markup and text == part.text:
-        written = str(json.loads(part.markup)["text"])
-        if len(written) <= TEXT_MOST:
-            return written
+    if text == part.text and 0 < len(written := _written(part)) <= TEXT_MOST:
+        return written
     written = escape(text)
     if len(written) <= TEXT_MOST:
         return written
@@ -91,9 +87,29 @@ def _shown(part: Part) -> tuple[str, list[Block]]:
     text = clean(part.text)
     if not shows(text):
         return "…", []
-    if part.markup and text == part.text:
-        return text, json.loads(part.markup)["blocks"]
+    if text == part.text and (made := _marked(part)):
+        blocks, below = made["blocks"], _below(part, made)
+        return text, [*blocks, plain_block(cut(below, PLAIN_MOST))] if below else blocks
     return text, []
+
+
+def _marked(part: Part) -> dict[str, Any]:
+    """Its markup, where its text is what the markup shows, or begins with that; else nothing."""
+    made: dict[str, Any] = json.loads(part.markup) if part.markup else {}
+    return made if made and part.text.startswith(visible(made["text"])) else {}
+
+
+def _below(part: Part, made: dict[str, Any]) -> str:
+    """What was written below it since, such as how a question was decided."""
+    return part.text.removeprefix(visible(made["text"])).strip("\n")
+
+
+def _written(part: Part) -> str:
+    """All of it in Slack's own markup; empty where it has none."""
+    if not (made := _marked(part)):
+        return ""
+    below = _below(part, made)
+    return f"{made['text']}\n\n{escape(below)}" if below else str(made["text"])
 
 
 def _rows(keyboard: Keyboard) -> list[Block]:

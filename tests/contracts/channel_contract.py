@@ -251,6 +251,16 @@ class ChannelContract:
             await stage.channel.do(Revise(stage.group, sent.message_id, Part("allowed")))
             assert stage.buttons(stage.group) == []
 
+    async def test_what_is_written_below_a_marked_text_is_shown(self) -> None:
+        async with self.stage() as stage:
+            (card,) = stage.channel.render("The agent wants **this**:\n\n```\nrm x\n```")
+            sent = await stage.channel.do(Send(stage.group, card, CARD))
+            decided = Part(f"{card.text}\n\n✅ Allowed by Ana", card.markup)
+            await stage.channel.do(Revise(stage.group, sent.message_id, decided))
+            (shown,) = stage.shown(stage.group)
+            assert "rm x" in shown
+            assert shown.endswith("✅ Allowed by Ana")
+
     async def test_a_deleted_message_is_gone_also_when_it_was_gone_before(self) -> None:
         async with self.stage() as stage:
             sent = await stage.channel.do(Send(stage.direct, Part("soon gone")))

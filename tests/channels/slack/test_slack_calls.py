@@ -11,7 +11,7 @@ import pytest
 from channels.slack import calls, pace
 from channels.slack import recall as recalling
 from channels.slack.adapter import SlackChannel
-from channels.slack.blocks import BLOCKS_MOST, TEXT_MOST
+from channels.slack.blocks import BLOCKS_MOST, TEXT_MOST, content
 from channels.slack.errors import TokenRefused
 from core.channel import (
     Action,
@@ -54,6 +54,21 @@ def threaded(slack: Slack, channel: str = LAB) -> Address:
 def rendered(slack: Slack, markdown: str) -> Part:
     (part,) = slack.channel.render(markdown)
     return part
+
+
+class TestText:
+    def test_what_is_below_a_marked_text_is_in_the_notification_as_well_and_pings_nobody(
+        self, slack: Slack
+    ) -> None:
+        card = rendered(slack, "Run **this**")
+        decided = content(Part(f"{card.text}\n\nby {PINGS}", card.markup))
+        assert str(decided["text"]).startswith("Run *this*\n\nby &lt;!channel&gt;")
+        assert "bold" in json.dumps(decided["blocks"])
+        assert '"type": "user"' not in json.dumps(decided["blocks"])
+
+    def test_markup_of_another_text_is_not_used(self, slack: Slack) -> None:
+        card = rendered(slack, "Run **this**")
+        assert content(Part("something else", card.markup)) == content(Part("something else"))
 
 
 class TestSending:
