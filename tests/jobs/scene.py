@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,17 @@ from core.store import reads, rows
 from core.store.jobs import FiringRow
 from core.store.records import TurnRow
 from core.turns import Result, Turn
+from core.when.plan import to_instant
 from tests.fakes.alarm import ClockAlarm
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, PlainChannel, Scene, opened
 
 CHAT = "telegram:700000001"
+HOUR = 3600.0  # seconds
+
+
+def clock_at(moment: str) -> FakeClock:
+    return FakeClock(to_instant(datetime.fromisoformat(moment).replace(tzinfo=UTC)))
 
 
 @dataclass

@@ -20,14 +20,7 @@ from core.store.jobs import OpenFiring
 from core.store.records import LaneRow
 from core.turns import Origin, Result, Status
 from core.when.plan import to_instant
-from tests.fakes.clock import FakeClock
-from tests.jobs.scene import JobScene, jobs_in
-
-HOUR = 3600.0
-
-
-def clock_at(moment: str) -> FakeClock:
-    return FakeClock(to_instant(datetime.fromisoformat(moment).replace(tzinfo=UTC)))
+from tests.jobs.scene import HOUR, clock_at, jobs_in
 
 
 async def test_a_wake_up_becomes_a_turn_of_its_person_in_its_thread(tmp_path: Path) -> None:
@@ -359,48 +352,6 @@ async def test_many_jobs_due_at_once_all_run_and_other_work_goes_on(tmp_path: Pa
         assert await house.says("/status")
 
 
-async def test_a_clock_that_steps_forward_runs_what_is_due_once(tmp_path: Path) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/every 1h : look")
-        clock.jump(5400)
-        await clock.advance(16)  # the next tick sees it
-        assert await house.states() == ["done"]
-
-
-async def test_a_clock_that_steps_back_repeats_nothing(tmp_path: Path) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/every 1h : look")
-        await clock.advance(HOUR + 1)
-        clock.jump(-1800)
-        await clock.advance(1900)
-        assert await house.states() == ["done"]
-        await clock.advance(HOUR)
-        assert await house.states() == ["done"] * 2
-
-
-async def test_a_clock_that_was_years_ahead_does_not_silence_a_job(tmp_path: Path) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/every 1h : look")
-        clock.jump(3 * 366 * 86400)
-        await clock.advance(16)
-        clock.jump(-3 * 366 * 86400)
-        await clock.advance(2 * HOUR)
-        assert await house.states() == ["done", "done", "done"]
-
-
-@pytest.mark.parametrize("verb", ["pause", "cancel"])
-async def test_a_job_that_was_paused_or_cancelled_is_silent(tmp_path: Path, verb: str) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/every 1h : look")
-        await house.says(f"/job 1 {verb}")
-        await clock.advance(5 * HOUR)
-        assert await house.turns() == []
-
-
 async def test_a_look_that_breaks_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -465,76 +416,6 @@ async def test_the_end_of_a_run_that_could_not_be_recorded_is_recorded_later(
         assert await house.states() == ["done", "done"]
 
 
-async def meanwhile(house: JobScene, *commands: str) -> None:
-    """These are given when a job has been read as due, and what comes of it is not stored yet."""
-    store, left = house.jobs.store, list(commands)
-
-    async def overtaken(fired: Sequence[Fired]) -> None:
-        while left:
-            await house.scene.say(left.pop(0))
-        await store(fired)
-
-    house.jobs.store = overtaken  # type: ignore[method-assign]
-
-
-async def test_a_schedule_that_is_resumed_while_somebody_has_it_run_goes_on(tmp_path: Path) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/every 1h : look")
-        await house.says("/job 1 pause")
-        await meanwhile(house, "/job 1 resume")
-        await house.says("/job 1 run")
-        await clock.advance(2 * HOUR + 1)
-        assert (await house.job()).state is JobState.ACTIVE
-        assert await house.states() == ["done", "done", "done"]
-
-
-async def test_a_schedule_that_is_paused_while_it_fires_has_no_next_time(tmp_path: Path) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/every 1h : look")
-        await meanwhile(house, "/job 1 pause")
-        await clock.advance(3 * HOUR)
-        job = await house.job()
-        assert (job.state, job.next_at) == (JobState.PAUSED, None)
-        assert await house.states() == ["done"]
-
-
-async def test_what_fires_while_its_job_is_cancelled_is_taken_out_of_the_queue(
-    tmp_path: Path,
-) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock, runs=False) as house:
-        await house.made("/every 1h : look")
-        await house.scene.say("this takes long")
-        await meanwhile(house, "/job 1 cancel")
-        await clock.advance(HOUR + 1)
-        assert await house.states() == ["dropped"]
-        assert [turn.status for turn in await house.turns() if turn.origin.job] == [Status.DROPPED]
-
-
-async def test_the_only_run_of_a_wake_up_cannot_be_paused(tmp_path: Path) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock, takes=60) as house:
-        await house.made("/in 10s : look")
-        await clock.advance(11)
-        assert "there is nothing to pause" in await house.says("/job 1 pause")
-        await clock.advance(60)
-        assert (await house.job()).state is JobState.DONE
-
-
-async def test_a_wake_up_whose_time_passes_while_it_is_paused_ends_when_it_is_resumed(
-    tmp_path: Path,
-) -> None:
-    clock = clock_at("2027-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/in 10s : look")
-        await house.says("/job 1 pause")
-        await clock.advance(60)
-        assert "has passed meanwhile" in await house.says("/job 1 resume")
-        assert (await house.job()).state is JobState.EXPIRED
-
-
 async def test_a_wake_up_that_ran_when_the_backup_was_made_has_ended_after_it(
     tmp_path: Path,
 ) -> None:
@@ -571,17 +452,6 @@ async def test_a_run_that_a_backup_brought_back_is_not_taken_for_the_one_of_toda
         await clock.settle()
         assert (await house.job()).turn == before.turn
         assert (await house.states())[0] == "done"
-
-
-async def test_a_job_made_while_the_clock_was_far_ahead_runs_by_the_right_one(
-    tmp_path: Path,
-) -> None:
-    clock = clock_at("2029-02-09T12:00:00")
-    async with jobs_in(tmp_path, clock) as house:
-        await house.made("/every 15m : look")
-        clock.jump(-2 * 366 * 24 * HOUR)
-        await clock.advance(46 * 60)
-        assert await house.states() == ["done", "done", "done"]
 
 
 async def test_a_run_that_takes_longer_than_its_catch_up_is_not_looked_at_all_the_time(
