@@ -212,7 +212,7 @@ class Given:
             return ""
         most = self._fields()[name]["maxLength"]
         assert isinstance(most, int)
-        if not isinstance(given, str) or not given.strip() or len(given) > most:
+        if not isinstance(given, str) or not _shows(given) or len(given) > most:
             raise BadCall(f"{name!r} must be a text of 1 to {most} characters.")
         return given.strip()
 
@@ -227,7 +227,7 @@ class Given:
         listed = given if isinstance(given, list) else []
         texts = [one.strip() for one in listed if isinstance(one, str)]
         fit = len(listed) == len(set(texts)) and 2 <= len(texts) <= OPTIONS_MOST
-        if not fit or not all(1 <= len(one) <= LABEL_MOST for one in texts):
+        if not fit or not all(_shows(one) and len(one) <= LABEL_MOST for one in texts):
             raise BadCall(
                 f"{name!r} must be 2 to {OPTIONS_MOST} different texts of at most {LABEL_MOST}"
                 " characters."
@@ -243,3 +243,8 @@ class Given:
         needed = self.tool.spec.schema["required"]
         assert isinstance(needed, Sequence)
         return needed
+
+
+def _shows(text: str) -> bool:
+    """Whether there is anything in it that people see."""
+    return any(mark.isprintable() and not mark.isspace() for mark in text)
