@@ -228,7 +228,7 @@ class Notices:
         wanted: list[Choice] = []
         if able.side and view.main is not None and not view.paused:
             wanted.append(Choice("Answer on the side", Action.SIDE))
-        if able.steer and view.main is not None:
+        if able.steer and view.phase is Phase.RUNNING:
             wanted.append(Choice("Hand to the running turn", Action.STEER))
         wanted.append(Choice("Drop", Action.DROP, style=Style.DANGER))
         return wanted

@@ -25,9 +25,11 @@ def hindrance(
     main = lane.main
     if draining:
         return Refusal.DRAINING
-    if main is None or main.stop is not None or lane.phase is not Phase.RUNNING:
+    if main is None or main.stop is not None or lane.phase not in (Phase.RUNNING, Phase.ASKING):
         return Refusal.NOTHING_RUNS
-    if not can_steer or main.kind is Kind.COMPACT or main.epoch != lane.facts.epoch:
+    if not can_steer or lane.phase is Phase.ASKING:  # who waits for a decision reads nothing
+        return Refusal.NO_STEER
+    if main.kind is Kind.COMPACT or main.epoch != lane.facts.epoch:
         return Refusal.NO_STEER
     if person != main.person and not admin:
         return Refusal.NOT_YOURS
