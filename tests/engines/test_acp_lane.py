@@ -106,6 +106,6 @@ async def test_a_cap_is_of_one_turn_though_the_session_has_cost_more_than_it(
         await scene.says("/budget 0.15")
         stopped = await answered(scene, PAYS, "/say four", "/hang")
         assert (stopped.status.value, stopped.cost) == ("stopped", pytest.approx(0.2))
-        assert any("stopped at its cap" in text for text in scene.texts())
+        await scene.until(lambda: any("stopped at its cap" in text for text in scene.texts()))
         last = await answered(scene, PAYS, "/say five")
         assert (last.status.value, last.cost) == ("done", pytest.approx(0.2))
