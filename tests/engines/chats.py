@@ -81,3 +81,8 @@ def used(play: Play) -> Usage:
 
 def tools(play: Play) -> list[str]:
     return [event.title for event in play.events if isinstance(event, ToolStarted)]
+
+
+def told(chats: Chats, role: str = "user") -> list[object]:
+    """What the server was handed in the newest request, in one role."""
+    return [m["content"] for m in chats.last.messages if m["role"] == role]

@@ -16,7 +16,7 @@ from core.engines.base import (
 from core.engines.openai_http import Bounds
 from core.turns import Result
 from tests.contracts.engine_contract import until
-from tests.engines.chats import Chats, tools
+from tests.engines.chats import Chats, told, tools
 from tests.fakes.openai_server import (
     DONE,
     Body,
@@ -27,10 +27,6 @@ from tests.fakes.openai_server import (
 )
 
 DONE_WELL = Finished(Result.DONE)
-
-
-def told(chats: Chats, role: str = "user") -> list[object]:
-    return [m["content"] for m in chats.last.messages if m["role"] == role]
 
 
 # Tools ------------------------------------------------------------------------------------

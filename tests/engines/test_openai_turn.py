@@ -28,7 +28,7 @@ from core.engines.openai_http_history import Histories, Said
 from core.engines.workspace_tools import Tool
 from core.turns import Result
 from tests.contracts.engine_contract import Play, until
-from tests.engines.chats import Chats
+from tests.engines.chats import Chats, told
 from tests.fakes.openai_server import (
     MODEL,
     calls,
@@ -41,10 +41,6 @@ from tests.fakes.openai_server import (
 
 DONE_WELL = Finished(Result.DONE)
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
-
-
-def told(chats: Chats, role: str = "user") -> list[object]:
-    return [m["content"] for m in chats.last.messages if m["role"] == role]
 
 
 # The history ------------------------------------------------------------------------------
