@@ -3,7 +3,7 @@
 A program of its own, run by its file path (``python -I demo_agent.py STATE``), which speaks the
 Agent Client Protocol on its pipes and plain language in its answers. It must not import anything
 but the standard library, so that it answers at once; it calls no model, and makes up neither
-knowledge nor prices.
+knowledge nor prices. It is one file on purpose: run isolated, it finds no module beside it.
 """
 
 from __future__ import annotations
