@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from core.store import jobs, web
+from core.store import jobs, roster, web
 from core.store.web import Act
 from gateway.editors import label_of
 from gateway.settings_table import table
@@ -113,14 +113,18 @@ def _asked(request: Request) -> tuple[str, str, int]:
 
 
 async def _acts(site: Site, found: Sequence[Act], zone: str) -> list[Json]:
-    """With the names of the threads and people that they are about."""
+    """With the names of the threads, places and people that they are about."""
     lanes = await jobs.lanes(site.parts.store, {one.about for one in found if one.about})
     titles = {lane.id: straight(lane.title) for lane in lanes.values() if lane.title}
+    titles |= {row.id: straight(row.title) for row in await roster.places(site.parts.store)}
     return [_shown(site, one, zone, titles) for one in found]
 
 
 def _shown(site: Site, one: Act, zone: str, titles: Mapping[str, str]) -> Json:
     about = name_of(site, one.about) if ":" in one.about else LABELS.get(one.about, one.about)
+    about, detail = titles.get(one.about) or about, one.detail
+    if one.act.startswith("place.") and detail:
+        about, detail = straight(detail), one.about  # as it was called then; by its id beside it
     return {
         "id": one.id,
         "at": iso(one.at, zone),
@@ -130,8 +134,8 @@ def _shown(site: Site, one: Act, zone: str, titles: Mapping[str, str]) -> Json:
         "act": one.act,
         "words": words(one.act),
         "about": one.about,
-        "about_name": titles.get(one.about, about),
-        "detail": one.detail,
+        "about_name": about,
+        "detail": detail,
     }
 
 

@@ -76,6 +76,21 @@ async def test_what_changes_nothing_is_no_act(page: Page, ana: httpx.AsyncClient
     assert await acts(ana) == before
 
 
+async def test_a_place_is_named_by_its_title_also_once_it_is_removed(
+    page: Page, ana: httpx.AsyncClient
+) -> None:
+    body = {"place": "telegram:-1001900100000", "title": "The lab"}
+    assert (await ana.post("/api/places", json=body)).status_code == 200
+    assert (await ana.post("/api/places/remove", json=body)).status_code == 200
+    removed, allowed = (await acts(ana))[:2]
+    for one in (removed, allowed):
+        assert (one["about_name"], one["detail"]) == ("The lab", body["place"])
+    await page.site.parts.store.save(
+        web.act(page.site.clock.now(), ANA, "place.removed", "slack:C1")
+    )
+    assert (await acts(ana))[0]["about_name"] == "slack:C1"
+
+
 async def test_it_is_filtered_by_person_and_kind(page: Page, ana: httpx.AsyncClient) -> None:
     await page.site.parts.store.save(
         web.act(1, ANA, "setting.saved", "LANEWAY_ENGINE", "demo"),

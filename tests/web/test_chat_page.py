@@ -54,6 +54,9 @@ async def test_a_conversation_from_its_first_word_to_a_file(
         await expect(tab.locator(".entry.waiting")).to_contain_text("Waiting: 1 message")
         await expect(tab.locator(".entry.mine").last).to_contain_text("Waits, next")
         await expect(second.locator("#questions")).to_contain_text("make release")
+        await second.locator(".lane-head").first.click()  # opened, the lane leads to its question
+        await second.get_by_role("button", name="Show it").click()
+        await expect(second.locator(".question")).to_be_focused()
         await second.locator("#questions").get_by_role("button", name="Allow").click()
         await expect(tab.locator("#entries")).to_contain_text("ran: make release")
         await expect(tab.locator(".entry.card button", has_text="Deny")).to_have_count(0)

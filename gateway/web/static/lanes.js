@@ -77,7 +77,9 @@ function details(one) {
       admin || me.has(turn.key) ? button("Drop", key(`drop ${turn.turn}`), () => ask(url(one.lane, "drop"), { turn: turn.turn }), "danger") : null)))));
     if (line) parts.push(make("p", { class: "soft" }, line.trim()));
   }
-  for (const question of one.asking) parts.push(drawQuestion(one, question, key("here")));
+  for (const question of one.asking) parts.push(make("div", { class: "row part" },  // it stands at the top, once
+    make("div", { class: "grow" }, "Its agent asks for a decision."),
+    make("button", { type: "button", class: "small", "data-key": key(`show ${question.id}`), onclick: () => showQuestion(question) }, "Show it")));
   const turns = open.get(one.lane);
   parts.push(make("h3", {}, "Turns"), turns ? drawTurns(turns) : make("p", { class: "soft" }, "Loading…"));
   const tools = [];
@@ -119,16 +121,22 @@ async function loadTurns(lane) {
 
 // Questions of agents ------------------------------------------------------------------------
 
-function drawQuestion(one, question, where) {
+function showQuestion(question) {
+  const shown = at("questions").querySelector(`[data-question="${question.id}"]`);
+  shown?.scrollIntoView({ block: "center" });
+  shown?.focus({ preventScroll: true });
+}
+
+function drawQuestion(one, question) {
   const may = admin || (starter && me.has(one.key));
   const decide = (choice) => async () => {
     const answer = await ask(`/api/approvals/${question.id}`, { choice });
     return answer;
   };
-  const key = (what) => `${where} ${question.id} ${what}`;
+  const key = (what) => `question ${question.id} ${what}`;
   const command = make("code", {}, question.command + (question.whole ? "" : "…"));
   const whole = question.whole ? null : button("Show all of it", key("whole"), async () => { command.textContent = (await ask(`/api/approvals/${question.id}`)).command; });
-  return make("div", { class: "question" },
+  return make("div", { class: "question", tabindex: "-1", "data-question": question.id, "data-key": key("whole box") },
     make("p", {}, make("b", {}, one.named ? one.title : one.label || one.title), make("span", { class: "soft" }, ` · ${one.name} · `), since(question.asked ?? one.since ?? new Date().toISOString(), "for "), question.tool && question.tool !== question.command ? make("span", { class: "soft" }, ` · ${question.tool}`) : null),
     make("pre", { tabindex: "0" }, command),
     make("div", { class: "row" }, ...(may ? [
@@ -178,7 +186,7 @@ function drawAll() {
       at("questions").dataset.shown = state;
       const number = questions.length;  // what changes all the time is not read out, a question is
       at("told").textContent = number ? `${number} ${number === 1 ? "question" : "questions"} of agents` : "";
-      at("questions").replaceChildren(...questions.map(([one, question]) => drawQuestion(one, question, "top")));
+      at("questions").replaceChildren(...questions.map(([one, question]) => drawQuestion(one, question)));
     }
   });
   const running = [...lanes.values()].filter((one) => one.turn !== null).length, waiting = [...lanes.values()].reduce((sum, one) => sum + one.waiting.length, 0);
