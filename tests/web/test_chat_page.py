@@ -222,6 +222,35 @@ async def _lost(route: Route) -> None:
     await route.abort()
 
 
+async def test_a_tab_that_was_away_long_has_no_gap(page: Page, browser: Browser) -> None:
+    """More came meanwhile than one page of a thread holds: none of it is out of reach."""
+    ana, lane = await page.signed_in(ANA), new_lane()
+    for number in range(3):
+        await say(ana, lane, f"/title early {number}")
+    async with screen(page, browser, ANA) as reads, screen(page, browser, ANA) as follows:
+        for tab in (reads, follows):
+            await tab.set_viewport_size({"width": 900, "height": 400})
+            await tab.goto(f"/chat/{lane}")
+            await expect(tab.locator(".entry.mine")).to_have_count(3)
+        await reads.locator("#log").evaluate("(log) => { log.scrollTop = 0; }")
+        await expect(reads.locator("#newest")).to_be_hidden()
+        for tab in (reads, follows):
+            await tab.evaluate("dispatchEvent(new Event('pagehide'))")
+        for number in range(45):
+            await say(ana, lane, f"/title late {number}")
+        for tab in (reads, follows):
+            await tab.evaluate("dispatchEvent(new Event('pageshow'))")
+        await expect(reads.locator(".entry.mine")).to_have_count(48)
+        await expect(reads.locator(".entry.mine .body").first).to_have_text("/title early 0")
+        await expect(follows.locator(".entry.mine .body").last).to_have_text("/title late 44")
+        await follows.locator("#log").evaluate("(log) => { log.scrollTop = 0; }")
+        await expect(follows.locator(".entry.mine")).to_have_count(48)
+        shown = await follows.locator(".entry.mine .body").all_inner_texts()
+        assert shown == [f"/title early {n}" for n in range(3)] + [
+            f"/title late {n}" for n in range(45)
+        ]
+
+
 async def test_a_phone_has_room_for_everything(page: Page, browser: Browser) -> None:
     async with screen(page, browser, "new@members.example.org", PHONE) as tab:
         await tab.goto("/chat")
