@@ -183,6 +183,15 @@ async def test_all_of_it_can_be_done_with_the_keyboard(page: Page, browser: Brow
         await expect(allow).to_be_focused()
         await tab.keyboard.press("Enter")
         await expect(tab.locator("#entries")).to_contain_text("ran: make")
+        await expect(tab.locator("#log")).to_be_focused()  # not lost with the button
+        await tab.fill("#text", "/status")
+        await tab.click("#send")
+        await expect(tab.locator("#text")).to_be_focused()
+        pressed = (
+            "new KeyboardEvent('keydown', {altKey: true, key: 'Dead', code: 'KeyN', bubbles: true})"
+        )
+        await tab.evaluate(f"document.body.dispatchEvent({pressed})")
+        await tab.wait_for_url("**/chat?new")
 
 
 async def test_what_was_not_sent_is_kept_and_sent_once(page: Page, browser: Browser) -> None:

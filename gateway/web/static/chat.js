@@ -78,8 +78,10 @@ async function stop() {
 }
 at("stop").addEventListener("click", (event) => busy(event.currentTarget, stop));
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.defaultPrevented && !at("stop").hidden) busy(at("stop"), stop);
-  if (event.altKey && event.key.toLowerCase() === "n") { event.preventDefault(); location.assign("/chat?new"); }
+  if (event.key === "Escape" && !event.defaultPrevented && !event.isComposing && !at("stop").hidden) busy(at("stop"), stop);
+  // With Alt a Mac makes another sign of a letter; then its place on the keyboard says which it is.
+  const letter = /^[a-z]$/i.test(event.key) ? event.key.toLowerCase() : event.code.replace("Key", "").toLowerCase();
+  if (event.altKey && letter === "n") { event.preventDefault(); location.assign("/chat?new"); }
 });
 
 // The list of threads ------------------------------------------------------------------------

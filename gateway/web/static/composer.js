@@ -20,7 +20,7 @@ export class Composer {
     this.draft = DRAFT + (this.opened ? this.lane : "new");
     const draft = load(this.draft);
     if (draft) { this.text.value = draft.text; draft.files.forEach((file) => this.attached({ ...file, done: true })); }
-    at("composer").addEventListener("submit", (event) => { event.preventDefault(); this.send(); });
+    at("composer").addEventListener("submit", (event) => { event.preventDefault(); this.send(); this.text.focus(); });  // also on a phone, whose keyboard stays
     this.text.addEventListener("keydown", (event) => this.key_(event));
     this.text.addEventListener("input", () => { this.grow(); this.save(); this.suggest(); });
     this.text.addEventListener("paste", (event) => this.take([...event.clipboardData.files], event));

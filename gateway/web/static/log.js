@@ -31,7 +31,7 @@ export class Log {
    */
   whole(entries, more) {
     const first = entries.length && more ? entries[0].at : 0;
-    this.renew(entries, first, Infinity);
+    this.focused(() => this.renew(entries, first, Infinity));
     const above = [...this.entries.values()].filter((one) => !one.data.mine_only && one.data.at < first);
     if (!above.length) this.more = more;
     else if (this.follows) { above.forEach((one) => this.remove(one.data.id)); this.more = more; }
@@ -71,6 +71,17 @@ export class Log {
 
   /** Some entries as they are now, and ids of those that are gone. */
   change(entries, removed) {
+    this.focused(() => this.changed(entries, removed));
+  }
+
+  /** A button that was pressed goes with what it changed: who used the keyboard stays in the thread. */
+  focused(work) {
+    const inside = this.list.contains(document.activeElement);
+    work();
+    if (inside && !this.list.contains(document.activeElement)) this.box.focus({ preventScroll: true });
+  }
+
+  changed(entries, removed) {
     for (const id of removed) this.remove(id);
     const first = this.more && this.size ? this.first() : 0;  // what is older comes with its page
     for (const data of entries) if (this.entries.has(data.id) || data.at >= first) this.put(data);
