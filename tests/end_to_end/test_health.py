@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.end_to_end.house import House
 from tests.fakes.ports import free_port
@@ -83,7 +84,10 @@ async def test_a_token_that_is_refused_is_the_reason_and_this_machine_still_work
         await supervisor.ready()
 
 
-async def test_a_store_that_cannot_write_holds_everything_and_loses_nothing(tmp_path: Path) -> None:
+async def test_a_store_that_cannot_write_holds_everything_and_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.store.store.BUSY_SECONDS", 0.3)
     supervisor = Supervisor()
     async with House(tmp_path, LANEWAY_WEB_PORT=str(supervisor.port)) as house:
         await supervisor.ready()
