@@ -16,11 +16,12 @@ from core.clock import Clock
 from core.store.records import DeliveryKind
 from gateway.web import threads
 from gateway.web.site import Site
-from gateway.web.threads import Entry
+from gateway.web.threads import Entry, Page
 
 Json = dict[str, Any]
 _OPEN = frozenset({"waiting", "running"})  # receipts
 _GOING = frozenset({DeliveryKind.PREVIEW.value, DeliveryKind.WAITING.value})
+PAGES = 20  # that may come between two looks
 LEFT = 200  # entries before the newest page that are looked after
 BESIDE = 20_000  # characters; longer texts are made HTML beside the loop
 PACE = 40_000  # characters that cost one more second between two looks at a text that grows
@@ -97,7 +98,7 @@ class Room:
             changed.entries.append(await self._keep(entry))
 
     async def _read(self) -> Changed:
-        page = await threads.read(self._site, self.lane)
+        page = await self._reaching()
         self.more = page.more
         before, self._entries = self._entries, {}
         changed = Changed()
@@ -119,6 +120,19 @@ class Room:
         for ident in [one for one in self._due if one not in self._entries]:
             del self._due[ident]
         return changed
+
+    async def _reaching(self) -> Page:
+        """The newest page, and those before it down to what was told already: it has no gap."""
+        page = await threads.read(self._site, self.lane)
+        for _ in range(PAGES):
+            told = any(one.id in self._entries for one in page.entries)
+            if told or not page.more or not self._entries:
+                break
+            before = await threads.read(self._site, self.lane, page.entries[0].at)
+            there = {one.id for one in page.entries}
+            earlier = [one for one in before.entries if one.id not in there]
+            page = Page((*earlier, *page.entries), before.more)
+        return page
 
     async def _look_after(self, changed: Changed) -> None:
         """What came of entries that the newest page does not reach any more."""

@@ -282,7 +282,9 @@ async def test_what_is_older_than_a_page_still_changes_where_it_is_drawn(page: P
         await tab.until(lambda: notices(tab))
         for _ in range(45):
             await say(ana, lane, "/status")
-        await tab.until(lambda: tab.texts.count("/status") == 45)
+        await tab.until(lambda: tab.texts.count("/status") == 45)  # however many came at once
+        await say(ana, lane, "/status")
+        await tab.until(lambda: tab.texts.count("/status") == 46)
         async with Tab(ana, lane) as late:
             assert not notices(late), "it is on an earlier page"
             turn = tab.lanes[lane]["waiting"][0]["turn"]

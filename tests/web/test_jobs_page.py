@@ -33,6 +33,7 @@ async def page(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Page]:
         LANEWAY_TIMEZONE="Europe/Berlin", LANEWAY_JOBS_PER_PERSON="40",
     )  # fmt: skip
     async with made as running:
+        running.site.parts.here.add("telegram")  # set up, as far as threads and jobs go
         store = running.site.parts.store
         await store.save(
             rows.new_lane("local:ben", Address("local", "ben"), True, "Ben's thread", 1, BEN),
