@@ -23,7 +23,9 @@ NEEDED = 4 * 2**30  # bytes; a home keeps 16 MB back, and those of a module stay
 def pytest_configure(config: pytest.Config) -> None:
     if not config.option.basetemp and "PYTEST_DEBUG_TEMPROOT" not in os.environ and _roomy():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
-    tempfile.tempdir = os.environ.get("PYTEST_DEBUG_TEMPROOT", tempfile.tempdir)
+    if root := os.environ.get("PYTEST_DEBUG_TEMPROOT"):
+        os.environ["TMPDIR"] = root  # of what is started as well
+        tempfile.tempdir = None
 
 
 @pytest.hookimpl(trylast=True)

@@ -196,14 +196,25 @@ class _Life:
         if self._catching.done and now - self._heard_at > GIVES_UP:
             self.missed()
         self._heard_at = now
-        if self._group is None:
+        storing = self._storing(payload)
+        if storing is None or not await within(self._clock, storing, ANSWER_WITHIN):
             return False
-        storing = self._group.create_task(self._offer(payload), name="slack post")
-        if not await within(self._clock, storing, ANSWER_WITHIN) or storing.cancelled():
+        if storing.cancelled():
             return False
         if storing.result():
             self._catching.tell_reached(self._inlet, REACHED_EVERY)
         return storing.result()
+
+    def _storing(self, payload: Json) -> asyncio.Task[bool] | None:
+        """None before the first and after the last moment in which something can be stored."""
+        if self._group is None:
+            return None
+        offering = self._offer(payload)
+        try:
+            return self._group.create_task(offering, name="slack post")
+        except RuntimeError:  # all of its tasks are over, and we are told of it in a moment
+            offering.close()
+            return None
 
     async def _offer(self, payload: Json) -> bool:
         self._hooks.told(payload)

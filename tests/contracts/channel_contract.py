@@ -200,12 +200,13 @@ class ChannelContract:
                 await until(lambda: intake.up)
                 await stage.outage()
                 await until(lambda: not intake.up)
+                lost = intake.connections[-1]
                 await stage.recovery()
                 await until(lambda: intake.up, 30)
                 await stage.says("back again", stage.direct)
                 await until(lambda: "back again" in intake.texts)
-            assert intake.connections[1].reason
-            assert not intake.connections[1].fatal
+            assert lost.reason
+            assert not lost.fatal
 
     # --- sending ---
 

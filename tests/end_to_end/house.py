@@ -173,7 +173,9 @@ class Process:
     async def start(self) -> None:
         """Start, and return at its ready line."""
         inherited = {
-            name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ
+            name: os.environ[name]
+            for name in ("PATH", "HOME", "LANG", "TMPDIR")
+            if name in os.environ
         }
         environ = inherited | self.environ
         if self.anew:

@@ -15,7 +15,7 @@ from tests.end_to_end.starting import PIPE, Child, start
 from tests.fakes.telegram import FakeTelegram
 
 WITHIN = 30.0
-INHERITED = ("PATH", "HOME", "LANG")
+INHERITED = ("PATH", "HOME", "LANG", "TMPDIR")
 
 
 @dataclass(frozen=True, slots=True)
