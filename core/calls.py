@@ -37,6 +37,7 @@ from core.store.store import Store
 log = logging.getLogger("laneway.outbox")
 
 LANES_KEPT = 1024
+NOTED = 4096  # messages of a moved chat; an older one counts as gone, and is sent anew
 Moved = Callable[[Address, str], Awaitable[None]]
 
 
@@ -80,7 +81,7 @@ class Calls:
         self._moved = moved
         self._moving = asyncio.Lock()
         self._moves: dict[tuple[str, str], str] = {}
-        self._since: dict[str, set[str]] = {}  # our messages where a chat lives since it moved
+        self._since: dict[str, dict[str, None]] = {}  # our newest where a chat lives since it moved
         self._gates: dict[str, Gate] = {}
         self._lanes: OrderedDict[str, tuple[Address, bool]] = OrderedDict()
         self.made: Counter[tuple[str, str]] = Counter()  # calls of each channel, by action
@@ -146,8 +147,15 @@ class Calls:
             log.exception("%s broke at %s", channel.name, type(action).__name__)
             raise Broke(f"{type(fault).__name__}: {fault}") from fault
         if isinstance(action, Send | SendFile | Stream):
-            self._since.get(action.address.place, set()).add(done.message_id)
+            self._note(action.address, done.message_id)
         return done
+
+    def _note(self, address: Address, message_id: str) -> None:
+        known = self._since.get(address.place)
+        if known is not None:
+            known[message_id] = None
+            if len(known) > NOTED:
+                del known[next(iter(known))]
 
     def _see_that_it_is_there(self, address: Address, message_id: str) -> None:
         """A chat that moved numbers its messages anew: an older id may be another message."""
@@ -168,7 +176,7 @@ class Calls:
     def moved(self, channel: str, old_chat: str, new_chat: str) -> None:
         if old_chat != new_chat:
             self._moves[(channel, old_chat)] = new_chat
-            self._since.setdefault(f"{channel}:{new_chat}", set())
+            self._since.setdefault(f"{channel}:{new_chat}", {})
             self._moves.pop((channel, new_chat), None)
         self._lanes.clear()
 

@@ -316,13 +316,29 @@ class Delivering:
             self._previews.forget(delivery.turn)
         if outcome.state is not DeliveryState.SENT:
             return
-        if attempt.lost and delivery.target:  # of a preview nobody changes anything but us
-            self._instead[(delivery.lane, attempt.lost)] = outcome.message_id
-            if len(self._instead) > KNOWN:
-                self._instead.popitem(last=False)
+        if not attempt.edits:
+            self._came(attempt, outcome.message_id)
         if attempt.late and attempt.edits:
             self._repeats[(delivery.lane, attempt.target)] = delivery.id
             self._calls.spawn(self._repeat(attempt, place), f"repeat of delivery {delivery.id}")
+
+    def _came(self, attempt: Attempt, message_id: str) -> None:
+        """A new message is there, maybe in the place of one that is lost.
+
+        A chat that moved counts anew: the number may be one that was lost, and means this from now
+        on. So what stands in another's place is never itself replaced by what is older.
+        """
+        delivery = attempt.delivery
+        self._instead.pop((delivery.lane, message_id), None)
+        if not attempt.lost or not delivery.target:  # of a preview nobody changes anything but us
+            return
+        named = revised(delivery.target)
+        if named is not None:
+            self.made(named, message_id)
+        if attempt.lost != message_id:
+            self._instead[(delivery.lane, attempt.lost)] = message_id
+            if len(self._instead) > KNOWN:
+                self._instead.popitem(last=False)
 
     async def _repeat(self, attempt: Attempt, place: Place) -> None:
         """A frame that was cut off may have landed after the answer: show the answer again."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import count
+
+import pytest
+
 from core.channel import (
     ChatMoved,
     Delete,
@@ -15,6 +20,7 @@ from core.channel import (
 from core.messages import Button
 from core.store.records import DeliveryKind, DeliveryState, revises
 from tests.delivery.scene import TOPIC, Scene
+from tests.fakes import channel
 from tests.fakes.channel import Fault
 
 CARD, WAITING = DeliveryKind.CARD, DeliveryKind.WAITING
@@ -84,6 +90,38 @@ async def test_no_message_where_a_chat_moved_to_is_taken_for_one_it_left_behind(
     await it.say("two wait", TOPIC, target=revises(old.id))
     await it.say("three wait", TOPIC, target=revises(old.id))
     assert it.channel.texts("-100777") == ["an answer", "three wait"]
+
+
+async def test_a_place_that_counts_its_messages_anew_may_give_a_lost_one_its_old_number(
+    it: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await it.say("one waits", TOPIC)
+    number = int((await it.row(old)).message_id)
+    [address] = {message.address for message in it.channel.shown()}
+    await it.follow(address, "-100777")
+    it.outbox.moved("telegram", "-100", "-100777")
+    monkeypatch.setattr(channel, "_NUMBERS", count(number))
+    for text in ("two wait", "three wait"):
+        async with asyncio.timeout(5):
+            await it.say(text, TOPIC, target=revises(old.id))
+    assert it.channel.texts("-100777") == ["three wait"]
+
+
+async def test_what_was_lost_does_not_draw_a_later_message_of_its_number_to_itself(
+    it: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await it.say("one waits", TOPIC)
+    number = int((await it.row(old)).message_id)
+    [address] = {message.address for message in it.channel.shown()}
+    await it.follow(address, "-100777")
+    it.outbox.moved("telegram", "-100", "-100777")
+    monkeypatch.setattr(channel, "_NUMBERS", count(number - 1))
+    await it.say("two wait", TOPIC, target=revises(old.id))
+    card = await it.say("Allow?", TOPIC, kind=CARD)
+    assert (await it.row(card)).message_id == str(number)
+    await it.say("Allowed", TOPIC, kind=CARD, target=revises(card.id))
+    await it.say("three wait", TOPIC, target=revises(old.id))
+    assert sorted(it.channel.texts("-100777")) == ["Allowed", "three wait"]
 
 
 async def test_what_waits_when_its_chat_moves_is_sent_where_it_lives_then(it: Scene) -> None:
