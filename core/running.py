@@ -276,22 +276,25 @@ class Running:
 
         What could not be sent a moment ago is not tried at once.
         """
-        life, lane = self._life, self.turn.lane
-        typing = self._beside(type_on(life.outbox, lane, life.clock), "typing before")
+        life = self._life
+        typing: asyncio.Task[None] | None = None  # not while it only waits
         try:
             async with asyncio.timeout(0 if self._cancelled else None) as self._preparing:
-                wait = self._life.health.wait(self.turn.id)
+                wait = life.health.wait(self.turn.id)
                 if wait is None:
                     wait = RETRY_PAUSE * self.turn.unsent**2
                 if wait:
-                    await self._life.clock.sleep(wait)
-                return await self._life.preparing.prepare(self.turn)
+                    await life.clock.sleep(wait)
+                signs = type_on(life.outbox, self.turn.lane, life.clock)
+                typing = self._beside(signs, "typing before")
+                return await life.preparing.prepare(self.turn)
         except TimeoutError:
             if not self._cancelled:
                 raise
             return None
         finally:
-            typing.cancel()
+            if typing:
+                typing.cancel()
             self._preparing = None
 
     async def _on(self, event: base.Event, request: Request) -> None:

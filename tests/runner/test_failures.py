@@ -9,6 +9,7 @@ import pytest
 
 from core import health, lifting, live, running
 from core.budget_words import day_of
+from core.channel import Typing
 from core.engines.base import (
     Abilities,
     Failure,
@@ -65,6 +66,28 @@ async def test_a_busy_service_is_asked_again_and_the_thread_sees_one_answer(
         (await scene.engine.started(2)).answer_with("hi")
         await scene.until(lambda: scene.texts() == ["hi"])
         assert await scene.statuses() == ["done"]
+
+
+async def test_nobody_seems_to_write_while_a_busy_service_is_given_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float | None] = []
+    wait = health.Health.wait
+
+    def seen(self: health.Health, turn: int) -> float | None:
+        waits.append(wait(self, turn))
+        return waits[-1]
+
+    monkeypatch.setattr(health.Health, "wait", seen)
+    async with Scene(tmp_path, times=20) as scene:
+        await scene.says("hello")
+        fails(await begun(scene.engine), Failure(FailureKind.BUSY, wait=health.WAIT_MOST))
+        await scene.until(lambda: waits == [None, health.WAIT_MOST])
+        signs = len(scene.channel.of(Typing))
+        await scene.clock.sleep(2)
+        assert len(scene.channel.of(Typing)) == signs
+        await scene.says("/stop")
+        await scene.until(lambda: any("topped" in text for text in scene.texts()))
 
 
 async def test_after_three_tries_the_reason_is_told(tmp_path: Path) -> None:
