@@ -68,8 +68,11 @@ class Drawing:
         try:
             while self._due(preview):
                 place = await self._calls.place(preview.lane)
-                if self._due(preview) and await self._may(preview, place):
-                    await self._show(preview, await self._calls.place(preview.lane))
+                if not self._due(preview) or not await self._may(preview, place):
+                    continue
+                place = await self._calls.place(preview.lane)  # the chat may have moved meanwhile
+                if self._due(preview):
+                    await self._show(preview, place)
             if preview.closed:
                 await self._store.save(*self.ending(preview))
         except Unreachable as reason:

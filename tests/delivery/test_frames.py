@@ -23,7 +23,9 @@ from core.channel import (
     Uncertain,
 )
 from core.messages import Part
-from core.store.records import DeliveryKind, DeliveryState
+from core.store import reads
+from core.store.records import DeliveryKind, DeliveryState, LaneRow
+from core.store.store import Reader
 from tests.delivery.scene import ANA, BEN, OTHER_TOPIC, TOPIC, Scene, scene
 from tests.fakes.channel import Fault
 
@@ -73,6 +75,29 @@ async def test_a_frame_equal_to_the_one_shown_is_no_call(it: Scene) -> None:
     turn = await it.turn()
     await frames(it, turn, "a", "a", "a")
     assert len(it.channel.calls) == 1
+
+
+async def test_what_is_closed_while_it_is_looked_up_where_its_chat_lives_shows_no_frame_more(
+    it: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = await it.turn()
+    await it.preview(turn, "a")
+    await it.preview(turn, "ab")
+    it.outbox.moved("telegram", "-100", "-100777")
+    looked, found, read = asyncio.Event(), asyncio.Event(), reads.lane
+
+    async def slowly(store: Reader, lane: str) -> LaneRow | None:
+        looked.set()
+        await found.wait()
+        return await read(store, lane)
+
+    monkeypatch.setattr(reads, "lane", slowly)
+    await it.clock.advance(2)
+    assert looked.is_set()
+    it.outbox.close_preview(turn)
+    found.set()
+    await it.clock.settle()
+    assert it.channel.of(Revise) == []
 
 
 @pytest.mark.parametrize(("lane", "every"), [(ANA, 1.0), (TOPIC, 3.0)])
