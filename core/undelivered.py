@@ -22,7 +22,8 @@ from core.store import reads
 from core.store.records import Delivery, DeliveryKind, FilePart
 from core.store.store import Store
 
-REMEMBERED = 256  # turns whose people were told
+REMEMBERED = 256  # of what people were told
+NOWHERE = (ThreadGone, Forbidden)  # nothing at all can be said in the thread
 
 
 class Undelivered:
@@ -30,7 +31,7 @@ class Undelivered:
         self._store = store
         self._showing = Showing(store.ids, channel_of, clock)
         self._failed: asyncio.Queue[tuple[Delivery, SendError]] = asyncio.Queue()
-        self._told: deque[tuple[int, bool]] = deque(maxlen=REMEMBERED)  # with: of a file
+        self._told: deque[tuple[int, str]] = deque(maxlen=REMEMBERED)  # with the name of a file
 
     def failed(self, delivery: Delivery, error: SendError) -> None:
         """The outbox gave a delivery up."""
@@ -38,10 +39,12 @@ class Undelivered:
             self._failed.put_nowait((delivery, error))
 
     async def run(self, take: Take) -> None:
-        """Tell of each turn's answer once, and of its files once, until cancelled."""
+        """Tell of each turn's answer or thread once, and of each refused file, until cancelled."""
         while True:
             delivery, error = await self._failed.get()
-            file = isinstance(delivery.part, FilePart)
+            file = ""
+            if isinstance(delivery.part, FilePart) and not isinstance(error, NOWHERE):
+                file = delivery.part.name
             if delivery.turn is not None and (delivery.turn, file) not in self._told:
                 self._told.append((delivery.turn, file))
                 telling = self._tell(take, delivery, delivery.turn, error)
@@ -57,7 +60,7 @@ class Undelivered:
         lane = await reads.lane(self._store, delivery.lane)
         if asked is None or lane is None:
             return []
-        if not isinstance(error, ThreadGone | Forbidden):
+        if not isinstance(error, NOWHERE):
             said = wording.not_shown(asked.label, str(error))
             if isinstance(delivery.part, FilePart):
                 said = wording.file_not_shown(delivery.part.name, str(error))
