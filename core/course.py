@@ -1,8 +1,8 @@
 """The course of a running turn: what its engine has said and done, and who is shown that.
 
 Every event goes in once. From it come the answer, the live view, what side answers are told, and
-whether a time limit is met; all four stand still while a person has to decide. It must not know
-the store, the lane rules or what ends the turn.
+whether a time limit is met; all but the answer are told when a person has to decide. It must not
+know the store, the lane rules or what ends the turn.
 """
 
 from __future__ import annotations
