@@ -144,12 +144,16 @@ def _harmless(text: str, secrets: Iterable[str]) -> str:
 
 
 def secrets_in(base_url: str, key: str) -> tuple[str, ...]:
-    """What the server could repeat: the key, and a password of its address as it is handed over."""
+    """What the server could repeat: the key, and a password of its address as it is handed over.
+
+    A name alone is one: so tokens are written into addresses.
+    """
     parts = urlsplit(base_url)
-    password = unquote(parts.password or "")
-    pair = f"{unquote(parts.username or '')}:{password}".encode()
-    coded = base64.b64encode(pair).decode().rstrip("=")
-    return (key, coded, password) if password else (key,)
+    name, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if not name and not password:
+        return (key,)
+    coded = base64.b64encode(f"{name}:{password}".encode()).decode().rstrip("=")
+    return key, coded, password or name
 
 
 def wait(headers: Json, now: int) -> float | None:

@@ -127,6 +127,12 @@ def test_nor_the_password_of_its_address_in_the_form_it_was_handed_over() -> Non
     assert secrets_in("https://example.org/v1", "sk-1234") == ("sk-1234",)
 
 
+def test_nor_a_token_that_stands_alone_before_its_host() -> None:
+    kept = secrets_in("https://hf_token@example.org/v1", "")
+    told = "no such key: hf_token, Basic aGZfdG9rZW46"
+    assert refused(401, {"error": told}, {}, 0, *kept).said == "no such key: …, Basic …"
+
+
 def test_a_servers_words_are_short_and_in_one_line() -> None:
     said = refused(400, {"error": {"message": "a\n\tb\0 " + "x" * 5000}}, {}, 0).said
     assert said.startswith("a b x")
