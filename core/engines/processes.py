@@ -58,6 +58,10 @@ class NoLedger:
     def remove(self, record: Record) -> None: ...
 
 
+class NotThere(EngineUnready):
+    """There is no such program; one that cannot be run is another matter."""
+
+
 # Environment -----------------------------------------------------------------------------
 
 
@@ -361,9 +365,9 @@ async def spawn(
 def missing(engine: str, why: EngineUnready, install: str = "") -> Finding:
     """What the doctor says of it. ``install``: how to get this very program, where we know."""
     what, _, fix = str(why).partition(". ")
-    return Finding(
-        f"{engine}: program", False, what, install or f"{fix.removesuffix(CHECKED).rstrip('.')}."
-    )
+    if not install or not isinstance(why, NotThere):
+        install = f"{fix.removesuffix(CHECKED).rstrip('.')}."
+    return Finding(f"{engine}: program", False, what, install)
 
 
 def resolve(command: Sequence[str], env: Mapping[str, str]) -> str:
@@ -378,7 +382,7 @@ def resolve(command: Sequence[str], env: Mapping[str, str]) -> str:
             "or set another command."
         )
     where = "" if os.sep in command[0] else " on PATH"
-    raise EngineUnready(
+    raise NotThere(
         f"The program {command[0]} was not found{where}. Install it, or set the command to its "
         f"full path{CHECKED}"
     )

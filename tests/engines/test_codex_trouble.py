@@ -132,6 +132,14 @@ async def test_a_program_that_is_not_there_is_told_with_what_to_do(
     assert "npm install -g @openai/codex" in finding.fix
 
 
+async def test_a_program_that_may_not_be_run_is_not_to_be_installed_again(tmp_path: Path) -> None:
+    program = tmp_path / "codex"
+    program.touch(0o600)
+    (finding,) = await CodexEngine([str(program)], home=tmp_path, clock=SystemClock()).check()
+    assert finding.detail == f"{program} is not an executable program"
+    assert finding.fix == "Make it executable (chmod +x), or set another command."
+
+
 async def test_the_doctor_tells_version_login_and_models_without_a_turn(codex: Make) -> None:
     scene = codex("--signed-out")
     findings = {finding.name: finding for finding in await scene.engine.check()}
