@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from channels.markup.parsing import STOPS, address_of, events, keep_meaning, named
-from channels.markup.styled import shows
+from channels.markup.styled import Seen
 from core.messages import clean
 
 DEEPEST = 24  # blocks inside one another; deeper ones are shown as if they were one
@@ -53,6 +53,7 @@ class _Writer:
         self._out: list[str] = []
         self._ends: list[str] = []  # how each open tag is closed
         self._code = False
+        self._seen = Seen()
         self._links: list[tuple[int, str]] = []  # where their labels begin, and where they lead
         self._aligned: list[str] = []
         self._column = 0
@@ -115,7 +116,7 @@ class _Writer:
     def _end(self, tag: str) -> None:
         if tag in ("Link", "Image"):
             label, target = self._links.pop()
-            if not shows("".join(self._out[label:])):  # there would be nothing to press
+            if not self._seen.since(self._out, label):  # there would be nothing to press
                 self._out.append(escape(target))
         if self._ends:
             self._out.append(self._ends.pop())

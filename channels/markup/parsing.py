@@ -6,7 +6,6 @@ Pure. Knows no platform.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -49,7 +48,9 @@ def address_of(link: Any) -> str:
 
 # What Markdown takes for something else than it was written for ----------------------------
 
-STOPS = "。，、；：！？…（）「」『』【】《》〈〉“”„‘’«»"  # end an address that they touch
+_BEGIN, _EITHER, _PART = "（「『【《〈„‘", "“«»…", "，、；："
+STOPS = f"{_BEGIN}{_EITHER}{_PART}。！？）」』】》〉”’،؛؟۔।॥"  # end an address that they touch
+_NEVER_FIRST = f"{_PART}。！？）」』】》〉”’,;:!?)/"  # nothing that is emphasised begins with these
 _SCRIPTS = (  # written without spaces between words, or with endings on them
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30fa\u30fc-\u30ff"
     "\u3131-\u318e\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
@@ -58,16 +59,22 @@ _MEANT = re.compile(
     rf"""
     (?P<define>
         ^(?:[ >]|[-*+][ ]|[0-9]{{1,9}}[.)][ ])*
-        \[(?P<label>[^\]\[\n]{{1,200}})\]:[ \t]*(?=\S)
+        \[(?P<label>[^\]\[\n]{{1,200}})\]:[ \t]*(?:\n[ >\t]*)?(?=\S)
     )
     | (?P<address>https?://[^\x00-\x20\x7f<>`"|\\\[\]{STOPS}]+)
-    | (?P<power>(?<=[0-9])\*{{1,2}}(?=[0-9]))
-    | (?P<close>(?<=[^\w\s*\\])\*{{1,3}}(?=[{_SCRIPTS}]) | (?<=[{STOPS}])\*{{1,3}}(?=\w))
-    | (?P<open>(?<=[{_SCRIPTS}])\*{{1,3}}(?=[^\w\s*]) | (?<=\w)\*{{1,3}}(?=[{STOPS}]))
+    | (?P<power>(?<=[0-9)])\*{{1,2}}(?=[0-9]))
+    | (?P<close>
+        (?<=[^\w\s*\\{_BEGIN}])\*{{1,3}}(?=[{_SCRIPTS}])
+        | (?<=[{STOPS}])(?<![{_BEGIN}])(?:\*{{2,3}}|(?<![{_PART}])\*)(?=\w)
+    )
+    | (?P<open>
+        (?<=[{_SCRIPTS}])(?:\*{{2,3}}|\*(?!\.))(?=[^\w\s*{_NEVER_FIRST}])
+        | (?<=\w)\*{{1,3}}(?=[{_BEGIN}{_EITHER}])
+    )
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_KEPT = frozenset({"Link", "Image", "CodeBlock", "HtmlBlock"})
+_KEPT = frozenset({"Link", "Image", "CodeBlock", "HtmlBlock", "Code", "InlineHtml"})
 # No character at all. Written like this it counts as punctuation, which a star may stand beside.
 _BESIDE = "&#xfdd0;"
 
@@ -84,14 +91,14 @@ def keep_meaning(source: str) -> str:
         return source
     parts: list[str] = []
     done = 0
-    names = _names(source)
+    kept, names = _known(source)
     defined = -1  # where the address of a name that is used begins
-    for at in _outside(source, _kept(source)):
+    for at in _outside(source, kept):
         start, stop = at.span()
         text = at[0]
         match at.lastgroup:
             case "define":
-                if names[at["label"].casefold()] > 1:
+                if _name(at["label"]) in names:
                     defined = stop
                 else:
                     text = text.replace("[", "\\[", 1)
@@ -111,19 +118,23 @@ def keep_meaning(source: str) -> str:
     return "".join([*parts, source[done:]])
 
 
-def _names(source: str) -> Counter[str]:
-    """How often each text stands in square brackets."""
-    return Counter(name.casefold() for name in re.findall(r"\[([^\]\[\n]{1,200})\]", source))
+def _name(label: str) -> str:
+    return " ".join(label.split()).casefold()
 
 
-def _kept(source: str) -> list[tuple[int, int]]:
-    """Where something already is a link, or is code; in signs."""
+def _known(source: str) -> tuple[list[tuple[int, int]], frozenset[str]]:
+    """Where something already is a link, or is code, in signs; and the names that links use."""
     ranges: list[tuple[int, int]] = []
+    names: set[str] = set()
     for name, data, start, stop in events(source):
-        kept = name in ("Code", "InlineHtml") or (name == "Start" and named(data)[0] in _KEPT)
-        if kept and (not ranges or start >= ranges[-1][1]):
+        tag, detail = named(data) if name == "Start" else (name, None)
+        if detail and tag in ("Link", "Image"):
+            names.add(_name(detail["id"]))
+        if tag in _KEPT and (not ranges or start >= ranges[-1][1]):
             ranges.append((start, stop))
-    return ranges if source.isascii() else list(_in_signs(source.encode(), ranges))
+    if not source.isascii():
+        ranges = list(_in_signs(source.encode(), ranges))
+    return ranges, frozenset(names)
 
 
 def _in_signs(raw: bytes, ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from channels.markup.parsing import address_of, events, keep_meaning, named
-from channels.markup.styled import INLINE, Kind, Span, Styled, ordered, shows
+from channels.markup.styled import INLINE, Kind, Seen, Span, Styled, ordered
 from channels.markup.tables import Table
 from core.messages import clean
 
@@ -59,6 +59,7 @@ class _Reader:
         self._heading: tuple[int, int] | None = None  # where it began, and its level
         self._depth: dict[Kind, int] = {}
         self._since: dict[Kind, int] = {}
+        self._seen = Seen()
         self._links: list[tuple[int, int, str]] = []  # where it began, in which piece, to what
         self._quotes = 0
         self._quoted: int | None = None
@@ -284,6 +285,7 @@ class _Reader:
     def _tick(self, done: bool) -> None:
         if self._chunks and self._chunks[-1] == "• ":
             self._size -= len(self._chunks.pop())
+            self._seen.cut(len(self._chunks))
             self._item_at = None
         self._write("☑ " if done else "☐ ")
 
@@ -312,7 +314,7 @@ class _Reader:
 
     def _end_link(self) -> None:
         start, nth, target = self._links.pop()
-        if not shows("".join(self._chunks[nth:])):  # there would be nothing to press
+        if not self._seen.since(self._chunks, nth):  # there would be nothing to press
             self._write(target)
         if self._links or not target:  # a picture inside a link: the outer one is the link
             return

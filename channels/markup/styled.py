@@ -6,6 +6,7 @@ Pure. Knows no platform; offsets are code points.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -60,6 +61,25 @@ _BLANK = "\u2800\u3164\uffa0\u115f\u1160\u034f"  # drawn as nothing, whatever th
 def shows(text: str) -> bool:
     """Whether anything of a text can be seen; platforms refuse a message of nothing."""
     return any(sign not in _BLANK and unicodedata.category(sign) not in _UNSEEN for sign in text)
+
+
+class Seen:
+    """Where in a growing list of pieces something shows; each piece is looked at once."""
+
+    def __init__(self) -> None:
+        self._looked, self._last = 0, -1
+
+    def since(self, pieces: Sequence[str], nth: int) -> bool:
+        """Whether anything shows in the pieces from the ``nth`` on."""
+        for at in range(self._looked, len(pieces)):
+            if shows(pieces[at]):
+                self._last = at
+        self._looked = len(pieces)
+        return self._last >= nth
+
+    def cut(self, length: int) -> None:
+        """Only so many pieces are left."""
+        self._looked, self._last = min(self._looked, length), min(self._last, length - 1)
 
 
 def ordered(spans: list[Span]) -> tuple[Span, ...]:

@@ -82,6 +82,7 @@ class TestLinks:
             ("见https://example.org/a_b。下一句", "https://example.org/a_b"),
             ("（https://example.org/c_d_）", "https://example.org/c_d_"),
             ("“https://example.org/a_b_c” is it", "https://example.org/a_b_c"),
+            ("https://example.org/a_b_c، ثم", "https://example.org/a_b_c"),
         ],
     )
     def test_a_bare_address_ends_before_punctuation_of_any_script(
@@ -99,6 +100,8 @@ class TestLinks:
         [
             "Sources:\n\n[1]: https://a.example/x\n[2]: https://b.example\n\nend",
             "> [1]: https://a.example/x",
+            "[INFO]: started\n[INFO]: stopped",
+            "[Output]:\ndone",
             "[^1]: https://a.example/_x_",
         ],
     )
@@ -172,6 +175,18 @@ class TestEmphasis:
         part = only(markdown)
         assert part.text == text
         assert covered(part, "bold") == bold
+
+    @pytest.mark.parametrize(
+        "markdown",
+        [
+            "星号*，不是*强调", "3*，4*是脚注", "文件*.py和*.js", "指针：*p，*q。",
+            "(1+2)*3*4 = 36", "他**，但是**好",
+        ],
+    )  # fmt: skip
+    def test_a_star_that_marks_nothing_stays(self, markdown: str) -> None:
+        part = only(markdown)
+        assert part.text == markdown
+        assert not kinds(part)
 
     def test_a_star_between_numbers_multiplies(self) -> None:
         part = only("5*3*2 = 30, 2**3**2, `2*3*4` and **10**%")
