@@ -206,11 +206,16 @@ async def people(store: Reader, people: People) -> list[Json]:
     return list(listed.values())
 
 
+def span(typed: str, now: int) -> spending.Period:
+    """The time span up to now that was typed; raises LookupError."""
+    if (found := spending.period(typed, now)) is None:
+        raise LookupError(f"{typed!r} is no time span; write it like 7d, 12h or 4w, or say all")
+    return found
+
+
 async def usage(store: Reader, typed: str, now: int) -> list[Json]:
     """What each lane and person has used within a time span such as 7d; raises LookupError."""
-    within = spending.period(typed, now)
-    if within is None:
-        raise LookupError(f"{typed!r} is no time span; write it like 7d, 12h or 4w, or say all")
+    within = span(typed, now)
     return [
         {
             "lane": lane,

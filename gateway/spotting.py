@@ -15,9 +15,7 @@ from urllib.parse import unquote, urlsplit
 SHORTEST = 8  # characters; shorter ones are words such as "none"
 _WORDS = "key|apikey|token|secret|password|passwd|pass|credential|credentials|authorization|bearer"
 _NAME = re.compile(rf"-{{0,2}}([A-Za-z0-9]+[-_.])*({_WORDS})", re.IGNORECASE)
-_HEADER = re.compile(
-    rf"(?:[\w-]*[-_])?(?:{_WORDS})\s*:\s*(?:(?:bearer|basic|token)\s+)?(\S+)", re.IGNORECASE
-)
+_HEADER = re.compile(rf"(?:{_WORDS})\s*:\s*(?:(?:bearer|basic|token)\s+)?(\S+)", re.IGNORECASE)
 # How keys of well-known services begin.
 _KNOWN = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|gh[oprsu]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|hf_|gsk_|AIza|AKIA"

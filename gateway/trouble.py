@@ -7,3 +7,9 @@ class Trouble(Exception):
     """The command cannot do its work; the message says why and what to do."""
 
     status = 1
+
+
+class Refused(Trouble):
+    """What was typed means nothing."""
+
+    status = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from functools import cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import ZoneInfoNotFoundError, available_timezones
 
 from core import usage as spending
 from core.commands.base import Act, Answer, Ask, Command
@@ -15,6 +15,8 @@ from core.messages import Style
 from core.people import WEB, Person
 from core.showing import Action, Choice
 from core.store import roster, web
+from core.when import BadWhen
+from core.when.grammar import named_zone
 from core.wording import plain
 
 _REGIONS = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
@@ -178,11 +180,7 @@ def _zones() -> dict[str, str]:
 
 def _zone(typed: str) -> str | None:
     """The zone's proper name; capitals do not matter."""
-    name = _zones().get(typed.lower())
-    if name is None:
-        return None
     try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return named_zone(typed).key
+    except (BadWhen, ZoneInfoNotFoundError, ValueError, OSError):
         return None
-    return name

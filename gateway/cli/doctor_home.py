@@ -19,7 +19,7 @@ from gateway.page_address import listening_address
 from gateway.paths import DATABASE
 from gateway.settings_table import Settings
 from gateway.socket_path import answers, socket_path
-from gateway.web.listener import PortTaken, listen
+from gateway.web.listener import PortTaken, check
 
 LITTLE_SPACE = 200_000_000  # bytes free below which a disk is called almost full
 FULL = "free some space: nothing can be stored on a full disk"
@@ -119,9 +119,9 @@ def _database(path: Path) -> Finding:
 
 
 def _page(settings: Settings) -> Finding:
-    """Whether a start could listen. Nothing is answered in the moment in which this does."""
+    """Whether a start could listen."""
     try:
-        listen(settings.web_host, settings.web_port).close()
+        check(settings.web_host, settings.web_port)
     except PortTaken as fault:
         return Finding("page", False, str(fault), OTHER_PORT)
     return Finding("page", True, f"{listening_address(settings, settings.web_port)} is free")

@@ -12,7 +12,7 @@ from gateway import saved
 from gateway.cli import columns
 from gateway.cli.border import as_json
 from gateway.cli.client import ask
-from gateway.trouble import Trouble
+from gateway.trouble import Refused
 
 if TYPE_CHECKING:
     from core.people import People
@@ -33,6 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     settings = saved.load()
+    if options.within:
+        _check(options.within)
 
     async def down(store: Store, _: People) -> Any:
         from gateway import reports
@@ -40,15 +42,22 @@ def main(options: argparse.Namespace) -> int:
         return await reports.usage(store, options.within, time.time_ns() // 1_000_000)
 
     request = {"do": "usage", "within": options.within}
-    try:
-        found = asyncio.run(ask(settings, request, down))
-    except LookupError as fault:
-        raise Trouble(str(fault)) from fault
+    found = asyncio.run(ask(settings, request, down))
     if options.json:
         print(as_json(found))
     else:
         print(shown(found))
     return 0
+
+
+def _check(within: str) -> None:
+    """A wrong command line is one whether the gateway runs or not."""
+    from gateway.reports import span
+
+    try:
+        span(within, 0)
+    except LookupError as fault:
+        raise Refused(str(fault)) from None
 
 
 def shown(found: Sequence[Mapping[str, Any]]) -> str:

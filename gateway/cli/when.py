@@ -9,7 +9,7 @@ from core.when import BadWhen, parse, upcoming
 from core.when.grammar import named_zone
 from core.when.plan import LAST, instant_of, to_instant
 from gateway import saved
-from gateway.trouble import Trouble
+from gateway.trouble import Refused
 
 COUNT = 5
 NOTES = """\
@@ -19,12 +19,6 @@ an ISO time with offset. A zone may follow (Europe/Berlin).
 Exit status: 2 with the reason when it means nothing.
 """
 FIRST = -62_000_000_000_000  # ms, in the year 5: what is earlier no zone can show
-
-
-class Refused(Trouble):
-    """What was asked means nothing."""
-
-    status = 2
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,8 @@ from starlette.routing import Route
 
 from core.store import roster
 from core.store.web import Signin
+from core.when import BadWhen
+from core.when.grammar import named_zone
 from gateway.web import cookies
 from gateway.web.access import Bad, Who, api, page, text
 from gateway.web.rendering import html
@@ -88,8 +90,11 @@ async def _end_others(request: Request, visitor: Visitor) -> Response:
 async def _zone(request: Request, visitor: Visitor) -> Response:
     """Name one's time zone; empty: the gateway's own again."""
     zone, site = text(request, "zone", 64), site_of(request)
-    if zone and zone not in available_timezones():
-        raise Bad("there is no such time zone; write one like Europe/Berlin")
+    if zone:
+        try:
+            zone = named_zone(zone).key
+        except BadWhen as refusal:
+            raise Bad(str(refusal)) from None
     store = site.parts.store
     await store.save(roster.person_zone(visitor.person, zone, site.clock.now()))
     await site.parts.people.load(store)

@@ -18,7 +18,7 @@ from gateway.cli import doctor, doctor_home
 from gateway.cli.doctor_names import misspelled
 from gateway.config import BadSettings
 from gateway.paths import DATABASE
-from gateway.web.listener import PortTaken, listen
+from gateway.web.listener import PortTaken, check, listen
 from tests.fakes.clock import FakeClock
 
 
@@ -99,6 +99,17 @@ def test_a_damaged_database_is_replaced_with_a_command_that_works(home: Path) ->
     (found,) = wrong(home)
     assert "damaged" in found.detail
     assert "laneway restore --force FILE" in found.fix
+
+
+def test_a_gateway_can_start_while_its_port_is_looked_at() -> None:
+    with closing(listen("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with socket.socket() as looked:
+        looked.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        looked.bind(("127.0.0.1", port))  # as check does, in the middle of it
+        check("127.0.0.1", port)
+        with closing(listen("127.0.0.1", port)), pytest.raises(PortTaken):
+            check("127.0.0.1", port)
 
 
 def test_a_port_that_is_taken_is_found_before_a_start(home: Path) -> None:

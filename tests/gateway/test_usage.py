@@ -115,9 +115,10 @@ def test_scripts_read_an_array(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_a_span_that_is_none_is_a_trouble_in_words() -> None:
-    with pytest.raises(Trouble, match="write it like 7d"):
-        run("soon")
+def test_a_span_that_is_none_is_a_wrong_command_line() -> None:
+    with pytest.raises(Trouble, match="write it like 7d") as trouble:
+        run("7x")
+    assert trouble.value.status == 2
 
 
 def test_nothing_used_is_an_empty_table() -> None:

@@ -64,6 +64,11 @@ async def test_the_time_zone_is_the_one_of_the_zone_command(page: Page) -> None:
     person = "web:ben@example.org"
     assert (await ben.post("/api/account/zone", json={"zone": "Europe/Berlin"})).status_code == 200
     assert people.person(person, "").zone == "Europe/Berlin"
+    answer = await ben.post("/api/account/zone", json={"zone": "europe/rome"})
+    assert answer.json() == {"zone": "Europe/Rome"}
+    answer = await ben.post("/api/account/zone", json={"zone": "Berlin"})
+    assert "Did you mean Europe/Berlin?" in answer.text
+    assert (await ben.post("/api/account/zone", json={"zone": "Europe/Berlin"})).status_code == 200
     assert 'value="Europe/Berlin"' in (await ben.get("/account")).text
     for wrong in ("Mars/Base", "../../etc/passwd", "europe", " UTC"):
         answer = await ben.post("/api/account/zone", json={"zone": wrong})
