@@ -181,7 +181,8 @@ def _add(given: dict[str, Given], path: Path, source: Source, problems: list[str
             problems.append(f"{path}, line {line.original.line}: write NAME=value")
         elif line.key and line.key.startswith(PREFIX):
             found[line.key] = (line.value or "").strip()
-            if not all(map(str.isprintable, found[line.key])):
+            # A list may stand on several lines; what nobody sees was copied along with a value.
+            if not all(sign.isprintable() or sign in "\t\n" for sign in found[line.key]):
                 at = f"{path}, line {line.original.line}"
                 problems.append(
                     f"{at}: {line.key} has a character that cannot be seen: write it anew"

@@ -59,6 +59,15 @@ class TestSources:
         (places.folder / ".env").write_text("LANEWAY_QUEUE_LIMIT=2\n")
         assert places.load(LANEWAY_QUEUE_LIMIT="").queue_limit == 20
 
+    def test_a_list_in_a_file_may_stand_on_several_lines(self, places: Places) -> None:
+        (places.folder / ".env").write_text('LANEWAY_ADMINS="slack:U0ANA,\n\tslack:U0BEN"\n')
+        assert places.load().admins == {"slack:U0ANA", "slack:U0BEN"}
+
+    def test_what_nobody_sees_in_a_file_is_refused(self, places: Places) -> None:
+        (places.folder / ".env").write_text("LANEWAY_OPENAI_MODEL=small\u200b\n")
+        with pytest.raises(BadSettings, match="cannot be seen"):
+            places.load()
+
     def test_the_home_may_be_named_in_the_folder(self, places: Places) -> None:
         (places.folder / ".env").write_text(f"LANEWAY_HOME={places.home}\n")
         (places.home / ".env").write_text("LANEWAY_MAX_TURNS=2\n")
