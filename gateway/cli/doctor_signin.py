@@ -73,16 +73,16 @@ async def _mail(settings: Settings) -> Finding:
     try:
         detail = await mail.check(server)
     except mail.NotSent as fault:
-        return Finding("mail", False, f"{server.host}:{server.port}: {fault}", _fix(str(fault)))
+        return Finding("mail", False, f"{server.host}:{server.port}: {fault}", _fix(fault))
     return Finding("mail", True, detail)
 
 
-def _fix(fault: str) -> str:
-    low = fault.lower()
+def _fix(fault: mail.NotSent) -> str:
+    low = str(fault).lower()
     if "certificate" in low:
         return "use the name that the server's certificate is for, and a certificate that is known"
     if "starttls" in low:
         return "this server does not encrypt at this port: try smtps://, or another port"
-    if "535" in low or "auth" in low:
+    if fault.signin:
         return "see the user and password in LANEWAY_SMTP_URL (special characters are %-encoded)"
     return "see the host and port in LANEWAY_SMTP_URL, and whether this machine may connect there"

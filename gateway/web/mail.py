@@ -27,14 +27,20 @@ if TYPE_CHECKING:
 
 TIMEOUT = 20.0  # seconds for each step of talking to the server
 MINUTES = 10
+NO_SIGNIN = (530, 534, 535, 538)  # RFC 4954: sign in first, or otherwise, or rightly
 
 
 class NotSent(Exception):
-    """The mail was not taken; the message says why. ``final``: trying again is of no use."""
+    """The mail was not taken; the message says why.
 
-    def __init__(self, why: str, final: bool) -> None:
+    ``final``: trying again is of no use. ``signin``: the server does not take our name and
+    password, or none at all.
+    """
+
+    def __init__(self, why: str, final: bool, signin: bool = False) -> None:
         super().__init__(why)
         self.final = final
+        self.signin = signin
 
 
 def sender_of(mail_from: str, server: MailServer, page: str) -> str:
@@ -107,9 +113,13 @@ async def check(server: MailServer) -> str:
         async with connection(server) as client:
             await client.noop()
     except aiosmtplib.SMTPResponseException as fault:
-        raise NotSent(_said(fault, server), fault.code >= 500) from fault
+        signin = fault.code in NO_SIGNIN
+        raise NotSent(_said(fault, server), fault.code >= 500, signin) from fault
+    except aiosmtplib.SMTPConnectError as fault:  # names the host, which may have any name
+        raise NotSent(str(fault), final=False) from fault
     except (aiosmtplib.SMTPException, OSError, ValueError) as fault:
-        raise NotSent(str(fault) or type(fault).__name__, final=False) from fault
+        said = str(fault) or type(fault).__name__
+        raise NotSent(said, final=False, signin="auth" in said.lower()) from fault
     how = {Tls.STARTTLS: "encrypted", Tls.TLS: "encrypted", Tls.NONE: "not encrypted"}[server.tls]
     return f"{server.host}:{server.port}, {how}" + (", signed in" if server.user else "")
 

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiosmtplib
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -154,6 +155,7 @@ async def test_starttls_with_a_login_and_a_certificate_that_is_checked(
         assert wrong is not None
         with pytest.raises(mail.NotSent, match="535") as raised:
             await mail.check(wrong)
+        assert raised.value.signin
         assert raised.value.final
         assert "wrong" not in str(raised.value)
         other = mail_server(f"smtp://ana:p%40ss%2Fword@127.0.0.1:{server.port}")
@@ -168,6 +170,20 @@ async def test_a_password_is_never_sent_to_a_server_that_does_not_encrypt() -> N
         assert to is not None
         with pytest.raises(mail.NotSent, match="STARTTLS"):
             await mail.check(to)
+
+
+async def test_a_server_that_is_not_there_is_no_wrong_password_whatever_its_name_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def gone(*_: object, **__: object) -> None:
+        raise aiosmtplib.SMTPConnectError("Error connecting to auth.example.org on port 46535")
+
+    monkeypatch.setattr(aiosmtplib.SMTP, "connect", gone)
+    to = mail_server("smtps://ana:password@auth.example.org:46535")
+    assert to is not None
+    with pytest.raises(mail.NotSent) as raised:
+        await mail.check(to)
+    assert not raised.value.signin
 
 
 async def test_a_server_that_repeats_the_password_does_not_have_it_repeated() -> None:
