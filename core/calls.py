@@ -32,6 +32,7 @@ from core.guard import OnFault, fault_of, guarded
 from core.messages import Address
 from core.rates import Rank, Ticket
 from core.store import reads
+from core.store.records import left_behind
 from core.store.store import Store
 
 log = logging.getLogger("laneway.outbox")
@@ -160,7 +161,7 @@ class Calls:
     def _see_that_it_is_there(self, address: Address, message_id: str) -> None:
         """A chat that moved numbers its messages anew: an older id may be another message."""
         known = self._since.get(address.place)
-        if known is not None and message_id not in known:
+        if left_behind(message_id) or (known is not None and message_id not in known):
             raise MessageGone("the message was left behind where the chat has moved from")
 
     async def follow(self, old: Address, new_chat: str) -> None:

@@ -46,12 +46,12 @@ async def _lane(ground: Ground, lane: LaneRow, new: str) -> list[Row]:
     target = replace(lane.address, chat=new)
     young = await reads.lane_at(ground.store, target)
     if young is None:
-        return [rows.lane_address(lane.id, target)]
+        return rows.lane_moved(lane.id, target)
     if ground.people.now_at(lane.address) == target:
         return []  # they changed places already
     aside = Address(lane.address.channel, f"{lane.address.chat} moved", lane.address.thread)
     return [
         rows.lane_address(lane.id, aside),
         rows.lane_address(young.id, lane.address),
-        rows.lane_address(lane.id, target),
+        *rows.lane_moved(lane.id, target),
     ]

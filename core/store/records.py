@@ -334,6 +334,14 @@ def revises(delivery: int) -> str:
     return f"#{delivery}"
 
 
+LEFT_BEHIND = "left:"  # before the id of a message in a chat that has moved on since
+
+
+def left_behind(message_id: str) -> bool:
+    """Whether it stands where its chat was: where that lives now the id is another message's."""
+    return message_id.startswith(LEFT_BEHIND)
+
+
 def revised(target: str) -> int | None:
     """The delivery that ``target`` names by number; None if it names a message itself."""
     return int(target[1:]) if target.startswith("#") else None

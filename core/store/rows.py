@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from core.messages import Address, Part
 from core.store.encoding import dump_data, dump_extra, dump_keyboard, dump_part
 from core.store.records import (
+    LEFT_BEHIND,
     ApprovalRow,
     ApprovalState,
     ButtonRow,
@@ -88,6 +89,12 @@ def lane_address(lane: str, address: Address) -> Row:
         "chat": address.chat,
         "thread": address.thread,
     }
+
+
+def lane_moved(lane: str, address: Address) -> list[Row]:
+    """The lane lives on where its chat moved to; what was said before is not there."""
+    left = "lane.left_behind", {"id": lane, "mark": LEFT_BEHIND}
+    return [lane_address(lane, address), left, ("lane.read_elsewhere", {"id": lane})]
 
 
 # Turns and messages -----------------------------------------------------------------------

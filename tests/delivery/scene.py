@@ -72,7 +72,7 @@ class Scene:
         for lane in await reads.lane_list(self.store):
             if (lane.address.channel, lane.address.chat) == (old.channel, old.chat):
                 moved = Address(old.channel, new_chat, lane.address.thread)
-                await self.store.save(rows.lane_address(lane.id, moved))
+                await self.store.save(*rows.lane_moved(lane.id, moved))
 
     def slow_disk(self, seconds: float) -> None:
         """The next write takes so long."""

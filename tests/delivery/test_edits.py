@@ -107,6 +107,27 @@ async def test_a_place_that_counts_its_messages_anew_may_give_a_lost_one_its_old
     assert it.channel.texts("-100777") == ["three wait"]
 
 
+@pytest.mark.parametrize("named", [True, False])
+async def test_what_a_chat_that_moved_left_behind_is_known_after_a_restart_too(
+    it: Scene, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    old = await it.say("one waits", TOPIC)
+    number = (await it.row(old)).message_id
+    it.channel.fail(Revise, RateLimited(60))
+    if not named:
+        await it.say("two wait", TOPIC, target=number)
+    [address] = {message.address for message in it.channel.shown()}
+    await it.follow(address, "-100777")
+    await it.restart()
+    monkeypatch.setattr(channel, "_NUMBERS", count(int(number)))
+    card = await it.say("Allow?", TOPIC, kind=CARD)
+    assert (await it.row(card)).message_id in (number, str(int(number) + 1))
+    if named:
+        await it.say("two wait", TOPIC, target=revises(old.id))
+    await it.clock.advance(61)
+    assert sorted(it.channel.texts("-100777")) == ["Allow?", "two wait"]
+
+
 async def test_what_was_lost_does_not_draw_a_later_message_of_its_number_to_itself(
     it: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

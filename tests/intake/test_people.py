@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from core.messages import Address, Moved
+from core.messages import Address, Moved, Part
 from core.people import Allowance, Knocks, Lists, People, Role
-from core.store import reads, roster
-from core.store.records import PersonRow, PlaceRow
+from core.store import reads, roster, rows
+from core.store.records import (
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    PersonRow,
+    PlaceRow,
+    revises,
+)
 from core.turns import Status
 from tests.fakes.clock import FakeClock
 from tests.intake.scene import ANA, BEN, LAB, MAL, Scene, opened
@@ -97,6 +105,34 @@ async def test_the_old_id_counts_for_the_new_one_after_a_restart(
     async with opened(tmp_path, clock, lists=lists) as scene:
         await scene.say("after", chat=NEW, addressed=True)
         assert {turn.lane for turn in await scene.turns()} == {f"telegram:{OLD}"}
+
+
+async def test_a_move_marks_what_stays_behind_in_the_same_commit(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    lists = Lists(admins=frozenset({ANA}), places=frozenset({f"telegram:{OLD}"}))
+    async with opened(tmp_path, clock, lists=lists) as scene:
+        await scene.say("runs", chat=OLD, addressed=True)
+        lane = f"telegram:{OLD}"
+        card = Delivery(
+            scene.store.ids.delivery(), lane, None, DeliveryKind.CARD, Part("Allow?"),
+            message_id="12", state=DeliveryState.SENT,
+        )  # fmt: skip
+        edits = [
+            replace(card, id=scene.store.ids.delivery(), target=target, message_id="")
+            for target in ("12", revises(card.id))
+        ]
+        await scene.store.save(*map(rows.delivery, (card, *edits)))
+        for _ in range(2):
+            await scene.intake.moved(Address("telegram", OLD), NEW)
+        found = [await reads.delivery(scene.store, each.id) for each in (card, *edits)]
+        assert [(each.message_id, each.target) for each in found if each is not None] == [
+            ("left:12", ""),
+            ("", "left:12"),
+            ("", revises(card.id)),
+        ]
+        said = await reads.messages_of_lane(scene.store, lane, 9)
+        assert [one.message_id for one in said] == [""]
 
 
 async def test_a_message_of_the_new_chat_right_behind_the_move_counts(

@@ -25,6 +25,22 @@ UPDATE lanes SET engaged_at = :at WHERE id = :id;
 -- order: strict
 UPDATE lanes SET channel = :channel, chat = :chat, thread = :thread WHERE id = :id;
 
+-- name: lane.left_behind
+-- Its messages stay where the chat was: no id of them may be taken for one of the new place.
+-- order: strict
+UPDATE deliveries SET
+    message_id = CASE WHEN message_id = '' THEN '' ELSE :mark || message_id END,
+    target = CASE WHEN target = '' OR target LIKE '#%' THEN target ELSE :mark || target END,
+    reply_to = ''
+WHERE lane = :id;
+
+-- name: lane.read_elsewhere
+-- What still waits for its answer was written where the chat was, and is not reacted to.
+-- order: strict
+UPDATE messages SET message_id = ''
+WHERE (lane = :id AND turn IS NULL) OR turn IN (
+    SELECT id FROM turns WHERE lane = :id AND status IN ('waiting', 'starting', 'running'));
+
 -- name: lane.set_busy
 -- phase: 40
 -- key: id
