@@ -118,6 +118,7 @@ async def test_what_a_chat_that_moved_left_behind_is_known_after_a_restart_too(
         await it.say("two wait", TOPIC, target=number)
     [address] = {message.address for message in it.channel.shown()}
     await it.follow(address, "-100777")
+    edits = len(it.channel.of(Revise))
     await it.restart()
     monkeypatch.setattr(channel, "_NUMBERS", count(int(number)))
     card = await it.say("Allow?", TOPIC, kind=CARD)
@@ -126,6 +127,7 @@ async def test_what_a_chat_that_moved_left_behind_is_known_after_a_restart_too(
         await it.say("two wait", TOPIC, target=revises(old.id))
     await it.clock.advance(61)
     assert sorted(it.channel.texts("-100777")) == ["Allow?", "two wait"]
+    assert len(it.channel.of(Revise)) == edits
 
 
 async def test_what_was_lost_does_not_draw_a_later_message_of_its_number_to_itself(
