@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from core.store import roster
+from core.store.records import PersonRow
 from tests.end_to_end.house import House, process
 from tests.end_to_end.looking import in_state, quick, quiet, refused, turns
 from tests.end_to_end.test_crash import stored
-from tests.fakes.telegram import ANA, BEN, FORUM, MAL, FakeTelegram
+from tests.fakes.telegram import ANA, BEN, FORUM, MAL, TOKEN, FakeTelegram
+from tests.web.site import Page
 
 LANE = f"telegram:{ANA}"
 TOPIC = f"telegram:{FORUM}:36"
@@ -35,15 +38,18 @@ def standing(house: House, message: dict[str, Any]) -> dict[str, Any]:
 
 async def told(house: House, press: str) -> str:
     """What the person who pressed was told; every press is answered exactly once."""
+    return await heard(house.fake, press)
 
+
+async def heard(fake: FakeTelegram, press: str) -> str:
     def answers() -> list[Any]:
         return [
             call
-            for call in house.fake.called("answerCallbackQuery")
+            for call in fake.called("answerCallbackQuery")
             if call.fields["callback_query_id"] == press
         ]
 
-    await house.fake.until(answers)
+    await fake.until(answers)
     (answer,) = answers()
     return str(answer.fields.get("text", ""))
 
@@ -209,6 +215,47 @@ async def test_only_approvers_decide(tmp_path: Path) -> None:
         assert house.fake.buttons(standing(house, shown)) == BUTTONS
         assert await told(house, house.fake.press("Allow", message=shown)) == "Allowed."
         await house.answered(TOPIC)
+
+
+async def test_an_admin_who_is_made_a_member_or_removed_decides_nothing_that_is_open(
+    tmp_path: Path,
+) -> None:
+    async with FakeTelegram() as fake:
+        settings = {"LANEWAY_TELEGRAM_TOKEN": TOKEN, "LANEWAY_TELEGRAM_API_BASE": fake.url}
+        async with Page(tmp_path, **settings) as page:
+            parts, ana = page.site.parts, await page.signed_in("ana@example.org")
+            admin = {"person": f"telegram:{MAL}"}
+            await parts.store.save(roster.person(PersonRow(admin["person"], "Mal", "admin")))
+            await parts.people.load(parts.store)
+            fake.user_says("@gw_bot /approve deploy", user=BEN, chat=FORUM, thread=36)
+            await fake.until(lambda: cards(fake, FORUM, 36))
+            shown = dict(cards(fake, FORUM, 36)[-1])
+            for path, change, words in (
+                ("people", {**admin, "role": "member"}, "Only"),
+                ("people/remove", admin, "not for you"),
+            ):
+                assert (await ana.post(f"/api/{path}", json=change)).status_code == 200
+                for label in BUTTONS:
+                    press = fake.press(label, user=MAL, message=shown)
+                    assert words in await heard(fake, press)
+                assert fake.buttons(fake.messages[FORUM, shown["message_id"]]) == BUTTONS
+            assert await heard(fake, fake.press("Allow", message=shown)) == "Allowed."
+
+
+async def test_an_approver_of_the_settings_before_decides_nothing_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with quick(tmp_path) as house:
+        house.fake.user_says("@gw_bot /approve deploy", user=BEN, chat=FORUM, thread=36)
+        shown = await card(house, FORUM, 36)
+        (allow, *_), *_ = shown["reply_markup"]["inline_keyboard"]
+        await house.stop_gateway()
+        await house.start_gateway(LANEWAY_ADMINS=f"telegram:{BEN}", LANEWAY_MEMBERS="")
+        for user, words in ((ANA, "not for you"), (BEN, "the turn that asked is over")):
+            press = house.fake.press(allow["callback_data"], user=user, message=shown)
+            assert words in await told(house, press)
+        (turn,) = await turns(house)
+        assert turn["status"] == "interrupted"
 
 
 async def test_who_began_the_turn_may_allow_it_where_that_is_set_but_not_for_always(
