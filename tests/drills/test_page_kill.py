@@ -97,12 +97,16 @@ class Drill:
         for person in self.people:
             person.fault()
 
+    @property
+    def begun(self) -> set[str]:
+        """The threads in which something was said: no others exist."""
+        return {place.chat for place in self.said.values()}
+
     async def drawn(self) -> None:
         """Wait until each tab shows what a tab that is opened now would."""
-        begun = {place.chat for place in self.said.values()}
         for person in self.people:
             for tab in person.tabs:
-                if tab.lane not in begun:  # it ended too soon: there is no such thread yet
+                if tab.lane not in self.begun:  # it ended too soon: there is no such thread yet
                     self.page.whole[tab.lane] = []
                     assert not tab.log.shown
                     continue
@@ -133,14 +137,15 @@ def plain(entry: dict[str, Any]) -> tuple[object, ...]:
     return tuple(entry[key] for key in ("id", "html", "key", "receipt", "note", "buttons"))
 
 
-async def nobody_elses(people: list[Person]) -> None:
+async def nobody_elses(people: list[Person], begun: set[str]) -> None:
     """A member gets nothing of a thread that somebody else began."""
     for person in people[1:]:
         session = await person.browser.get("/api/session")
         assert session.status_code == 200, session.text
         listed = (await person.browser.get("/api/threads")).json()["lanes"]
         assert {one["lane"] for one in listed} <= person.lanes
-        for lane in set().union(*(other.lanes for other in people if other is not person)):
+        theirs = set[str]().union(*(other.lanes for other in people if other is not person))
+        for lane in theirs & begun:
             for address in (f"lanes/{lane}/history?before={MORE_THAN_ALL}", f"events?lane={lane}"):
                 assert (await person.browser.get(f"/api/{address}")).status_code == 404
             body = {"id": "0123456789", "text": "hello"}
@@ -167,7 +172,7 @@ async def test_who_has_the_page_open_loses_nothing_when_the_gateway_is_killed(
             asked = [ANSWER.search(text_of(one)) for one in whole if one["key"]]
             mine = [n for n, place in drill.said.items() if place.chat == lane]
             assert [int(found[1]) for found in asked if found] == mine
-        await nobody_elses(drill.people)
+        await nobody_elses(drill.people, drill.begun)
         assert await drill.gateway.end(signal.SIGTERM) == 0
     except BaseException:
         print("".join(drill.gateway.lines[-25:]))
